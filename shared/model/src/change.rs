@@ -38,7 +38,7 @@ impl RefChange {
 
     /// The value the ref must hold before; `None` for "must not exist".
     #[must_use]
-    pub fn old(&self) -> Option<Oid> {
+    pub fn old_value(&self) -> Option<Oid> {
         match *self {
             Self::Create { .. } => None,
             Self::Move { old, .. } | Self::Delete { old } => Some(old),
@@ -47,7 +47,7 @@ impl RefChange {
 
     /// The value the ref holds afterwards; `None` once deleted.
     #[must_use]
-    pub fn new(&self) -> Option<Oid> {
+    pub fn new_value(&self) -> Option<Oid> {
         match *self {
             Self::Create { new } | Self::Move { new, .. } => Some(new),
             Self::Delete { .. } => None,

@@ -21,7 +21,6 @@ pub mod resource;
 pub mod settings;
 pub mod time;
 pub mod trailers;
-pub mod verdict;
 
 pub use agent::{AgentId, ItemId, Principal, PrincipalKind};
 pub use change::{RefChange, RefUpdate};

@@ -97,10 +97,28 @@ mod tests {
     #[test]
     fn names_that_git_refuses_are_refused() {
         for name in [
-            "", "refs/", "HEAD", "refs/heads/", "refs//heads/x", "refs/heads/.x", "refs/heads/x.lock",
-            "refs/heads/a..b", "refs/heads/a b", "refs/heads/a~1", "refs/heads/a^", "refs/heads/a:b",
-            "refs/heads/a?", "refs/heads/a*", "refs/heads/a[", "refs/heads/a\\b", "refs/heads/@{x",
-            "refs/heads/x.", "refs/heads/\u{7f}", "refs/heads/x\n", "/refs/heads/x", "refs/../x",
+            "",
+            "refs/",
+            "HEAD",
+            "refs/heads/",
+            "refs//heads/x",
+            "refs/heads/.x",
+            "refs/heads/x.lock",
+            "refs/heads/a..b",
+            "refs/heads/a b",
+            "refs/heads/a~1",
+            "refs/heads/a^",
+            "refs/heads/a:b",
+            "refs/heads/a?",
+            "refs/heads/a*",
+            "refs/heads/a[",
+            "refs/heads/a\\b",
+            "refs/heads/@{x",
+            "refs/heads/x.",
+            "refs/heads/\u{7f}",
+            "refs/heads/x\n",
+            "/refs/heads/x",
+            "refs/../x",
         ] {
             assert!(RefName::new(name).is_err(), "{name:?}");
         }
@@ -108,7 +126,9 @@ mod tests {
 
     #[test]
     fn names_that_git_takes_are_taken() {
-        for name in ["refs/heads/main", "refs/zit/claim/src/a.rs#(imports)", "refs/heads/é", "refs/x"] {
+        for name in
+            ["refs/heads/main", "refs/zit/claim/src/a.rs#(imports)", "refs/heads/é", "refs/x"]
+        {
             assert!(RefName::new(name).is_ok(), "{name:?}");
         }
         assert!(RefName::new(b"refs/heads/\xff").is_ok(), "a name need not be UTF-8");

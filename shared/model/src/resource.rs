@@ -379,8 +379,20 @@ mod tests {
     #[test]
     fn what_is_not_a_resource_is_refused() {
         for text in [
-            "", "#x", "/a", "a//b", "a/", "./a", "../a", "a/../b", "a\nb", "a#b\nc", "a%zz", "a%2",
-            "a#\u{1b}[31m", &"x".repeat(5000),
+            "",
+            "#x",
+            "/a",
+            "a//b",
+            "a/",
+            "./a",
+            "../a",
+            "a/../b",
+            "a\nb",
+            "a#b\nc",
+            "a%zz",
+            "a%2",
+            "a#\u{1b}[31m",
+            &"x".repeat(5000),
         ] {
             assert!(text.parse::<Resource>().is_err(), "{text:?}");
         }
@@ -392,8 +404,17 @@ mod tests {
     #[test]
     fn an_encoded_resource_is_a_valid_refname_and_decodes_to_itself() {
         for text in [
-            "src/a.rs#T::m", ".github/x.lock/y..z", "a.lock", "a.", "x#1.2 Install: déjà @{vu}",
-            "x#a//b/", "x#/", "x#T::f@Display<A, B>", "a%23b#~^:?*[\\", "x#..", "x#.lock",
+            "src/a.rs#T::m",
+            ".github/x.lock/y..z",
+            "a.lock",
+            "a.",
+            "x#1.2 Install: déjà @{vu}",
+            "x#a//b/",
+            "x#/",
+            "x#T::f@Display<A, B>",
+            "a%23b#~^:?*[\\",
+            "x#..",
+            "x#.lock",
         ] {
             let resource: Resource = text.parse().unwrap();
             let name = format!("refs/zit/claim/{}", resource.encode());
