@@ -78,6 +78,7 @@ pub struct Row {
 
 enum Take {
     Value(fn(&mut Options, &str) -> Result<(), String>),
+    List(fn(&mut Options) -> &mut Vec<String>),
     Flag(fn(&mut Options)),
 }
 
@@ -101,17 +102,17 @@ pub const TABLE: &[Row] = &[
     Row {
         key: "zit.claim",
         usage: "zit.claim=<resource>",
-        take: Take::Value(|o, v| Ok(add(&mut o.claims, v))),
+        take: Take::List(|o| &mut o.claims),
     },
     Row {
         key: "zit.require-claim",
         usage: "zit.require-claim=<resource>",
-        take: Take::Value(|o, v| Ok(add(&mut o.required_claims, v))),
+        take: Take::List(|o| &mut o.required_claims),
     },
     Row {
         key: "zit.release",
         usage: "zit.release=<resource>",
-        take: Take::Value(|o, v| Ok(add(&mut o.releases, v))),
+        take: Take::List(|o| &mut o.releases),
     },
     Row { key: "zit.status", usage: "zit.status", take: Take::Flag(|o| o.status = true) },
     Row { key: "zit.dry-run", usage: "zit.dry-run", take: Take::Flag(|o| o.dry_run = true) },
@@ -160,7 +161,14 @@ impl Options {
             (Take::Value(take), Some(value)) => {
                 take(self, value).map_err(|why| OptionError::Value { key: row.key, why })
             }
-            (Take::Value(_), None) => Err(form("takes a value")),
+            (Take::List(list), Some(value)) => {
+                let list = list(self);
+                if !list.iter().any(|known| known == value) {
+                    list.push(value.to_owned());
+                }
+                Ok(())
+            }
+            (Take::Value(_) | Take::List(_), None) => Err(form("takes a value")),
             (Take::Flag(take), None) => {
                 take(self);
                 Ok(())
@@ -184,12 +192,6 @@ fn once<T: PartialEq, E: ToString>(
     }
     *slot = Some(value);
     Ok(())
-}
-
-fn add(list: &mut Vec<String>, value: &str) {
-    if !list.iter().any(|known| known == value) {
-        list.push(value.to_owned());
-    }
 }
 
 fn sentence(text: &str) -> Result<String, &'static str> {

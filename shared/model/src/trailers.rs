@@ -47,9 +47,6 @@ fn block(message: &str) -> Vec<&str> {
     let Some(blank) = lines[..=end].iter().rposition(|line| line.trim().is_empty()) else {
         return Vec::new();
     };
-    if lines[..blank].iter().all(|line| line.trim().is_empty()) {
-        return Vec::new();
-    }
     let block = lines[blank + 1..=end].to_vec();
     if is_trailer_block(&block) { block } else { Vec::new() }
 }
