@@ -99,11 +99,7 @@ pub const TABLE: &[Row] = &[
         usage: "zit.intent=<one sentence>",
         take: Take::Value(|o, v| once(&mut o.intent, sentence(v))),
     },
-    Row {
-        key: "zit.claim",
-        usage: "zit.claim=<resource>",
-        take: Take::List(|o| &mut o.claims),
-    },
+    Row { key: "zit.claim", usage: "zit.claim=<resource>", take: Take::List(|o| &mut o.claims) },
     Row {
         key: "zit.require-claim",
         usage: "zit.require-claim=<resource>",
