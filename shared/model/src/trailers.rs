@@ -116,6 +116,7 @@ mod tests {
         }
     }
 
+    #[allow(clippy::disallowed_methods, reason = "git is the oracle")]
     fn git_trailers(message: &str) -> String {
         let mut child = Command::new("git")
             .args(["interpret-trailers", "--parse", "--no-divider"])
