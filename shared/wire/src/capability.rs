@@ -1,0 +1,198 @@
+//! The capabilities of each service: one table a service, one row a capability.
+//!
+//! A row names a capability and says when it is offered and with what value. Adding one is adding a row. The order is
+//! git's own, and ours come last; clients do not depend on it, but people compare the two.
+//!
+//! Source: git's `gitprotocol-capabilities` and `gitprotocol-v2`, "Capabilities".
+
+use std::fmt;
+
+use gix_hash::Kind;
+use zit_model::RefName;
+
+/// Software's name for itself on the wire: printable, without spaces, at most [`MAX_AGENT`] bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent(String);
+
+/// The longest agent, in bytes. It is repeated in every advertisement and every log line.
+const MAX_AGENT: usize = 256;
+
+impl Agent {
+    /// Makes an agent of any text: what may not be sent becomes a dot, as git itself does it.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let printable = |c: char| if c.is_ascii_graphic() { c } else { '.' };
+        Self(text.chars().take(MAX_AGENT).map(printable).collect())
+    }
+}
+
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a repository's configuration adds to an upload-pack advertisement.
+///
+/// It must agree with the configuration of whoever answers the fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extras {
+    /// `uploadpack.allowFilter`: partial clones.
+    pub filter: bool,
+    /// `uploadpack.allowTipSHA1InWant`, or `allowAnySHA1InWant`: a want may be the tip of a hidden ref.
+    pub tip_wants: bool,
+    /// `uploadpack.allowReachableSHA1InWant`, or `allowAnySHA1InWant`: a want may be any reachable oid.
+    pub reachable_wants: bool,
+}
+
+/// What the rows look at.
+pub(crate) struct Offer<'a> {
+    pub(crate) object_format: Kind,
+    pub(crate) agent: &'a Agent,
+    pub(crate) head: Option<&'a RefName>,
+    pub(crate) extras: Extras,
+}
+
+/// One capability: its name, and how it is offered.
+pub(crate) struct Row {
+    name: &'static str,
+    value: fn(&Offer<'_>) -> Value,
+}
+
+enum Value {
+    Absent,
+    Bare,
+    Is(Vec<u8>),
+}
+
+/// `git-receive-pack`.
+pub(crate) const RECEIVE_PACK: &[Row] = &[
+    row("report-status", bare),
+    row("report-status-v2", bare),
+    row("delete-refs", bare),
+    row("side-band-64k", bare),
+    row("quiet", bare),
+    row("atomic", bare),
+    row("ofs-delta", bare),
+    row("push-options", bare),
+    row("object-format", object_format),
+    row("agent", agent),
+    row("zit", zit),
+];
+
+/// `git-upload-pack`, versions 0 and 1.
+pub(crate) const UPLOAD_PACK: &[Row] = &[
+    row("multi_ack", bare),
+    row("thin-pack", bare),
+    row("side-band", bare),
+    row("side-band-64k", bare),
+    row("ofs-delta", bare),
+    row("shallow", bare),
+    row("deepen-since", bare),
+    row("deepen-not", bare),
+    row("deepen-relative", bare),
+    row("no-progress", bare),
+    row("include-tag", bare),
+    row("multi_ack_detailed", bare),
+    row("allow-tip-sha1-in-want", |offer| bare_if(offer.extras.tip_wants)),
+    row("allow-reachable-sha1-in-want", |offer| bare_if(offer.extras.reachable_wants)),
+    row("no-done", bare),
+    row("symref", symref),
+    row("filter", |offer| bare_if(offer.extras.filter)),
+    row("object-format", object_format),
+    row("agent", agent),
+    row("zit", zit),
+];
+
+/// `git-upload-pack`, version 2. `ls-refs` and `fetch` are commands and have their handlers in [`crate::command`].
+pub(crate) const UPLOAD_PACK_V2: &[Row] = &[
+    row("agent", agent),
+    row("ls-refs", |_| Value::Is(b"unborn".to_vec())),
+    row("fetch", fetch),
+    row("server-option", bare),
+    row("object-format", object_format),
+    row("zit", zit),
+];
+
+impl Row {
+    /// Appends the capability as it is offered; false when it is not.
+    pub(crate) fn write(&self, offer: &Offer<'_>, out: &mut Vec<u8>) -> bool {
+        let value = match (self.value)(offer) {
+            Value::Absent => return false,
+            Value::Bare => None,
+            Value::Is(value) => Some(value),
+        };
+        out.extend_from_slice(self.name.as_bytes());
+        if let Some(value) = value {
+            out.push(b'=');
+            out.extend_from_slice(&value);
+        }
+        true
+    }
+}
+
+/// Appends all capabilities of a table that are offered, separated by spaces.
+pub(crate) fn write_list(table: &[Row], offer: &Offer<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    for row in table {
+        let before = out.len();
+        if before > start {
+            out.push(b' ');
+        }
+        if !row.write(offer, out) {
+            out.truncate(before);
+        }
+    }
+}
+
+const fn row(name: &'static str, value: fn(&Offer<'_>) -> Value) -> Row {
+    Row { name, value }
+}
+
+fn bare(_: &Offer<'_>) -> Value {
+    Value::Bare
+}
+
+fn bare_if(offered: bool) -> Value {
+    if offered { Value::Bare } else { Value::Absent }
+}
+
+fn object_format(offer: &Offer<'_>) -> Value {
+    Value::Is(offer.object_format.to_string().into_bytes())
+}
+
+fn agent(offer: &Offer<'_>) -> Value {
+    Value::Is(offer.agent.to_string().into_bytes())
+}
+
+/// `zit=1`, which git passes over and our own clients look for.
+fn zit(_: &Offer<'_>) -> Value {
+    Value::Is(b"1".to_vec())
+}
+
+fn symref(offer: &Offer<'_>) -> Value {
+    offer.head.map_or(Value::Absent, |target| {
+        let mut value = b"HEAD:".to_vec();
+        value.extend_from_slice(target.as_bstr());
+        Value::Is(value)
+    })
+}
+
+fn fetch(offer: &Offer<'_>) -> Value {
+    let mut value = b"shallow wait-for-done".to_vec();
+    if offer.extras.filter {
+        value.extend_from_slice(b" filter");
+    }
+    Value::Is(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_can_neither_end_its_capability_nor_start_another() {
+        assert_eq!(Agent::new("zit/1 atomic\nx\0é").to_string(), "zit/1.atomic.x..");
+        assert_eq!(Agent::new(&"é".repeat(300)).to_string().len(), MAX_AGENT);
+    }
+}
