@@ -15,7 +15,7 @@ use zit_model::RefName;
 pub struct Agent(String);
 
 /// The longest agent, in bytes. It is repeated in every advertisement and every log line.
-const MAX_AGENT: usize = 256;
+pub const MAX_AGENT: usize = 256;
 
 impl Agent {
     /// Makes an agent of any text: what may not be sent becomes a dot, as git itself does it.

@@ -95,15 +95,15 @@ pub fn read_head(bytes: &[u8], object_format: Kind) -> Result<HeadProgress, Comm
     loop {
         let rest = bytes.get(consumed..).unwrap_or_default();
         let (packet, length) = match pkt::decode(rest)? {
-            Decoded::Complete { packet, consumed: length } => (packet, length),
-            Decoded::Incomplete { needed } if consumed + rest.len() + needed > MAX_HEAD => {
-                return Err(CommandError::TooLong);
-            }
-            Decoded::Incomplete { needed } => return Ok(HeadProgress::Incomplete { needed }),
+            Decoded::Complete { packet, consumed: length } => (Some(packet), length),
+            Decoded::Incomplete { needed } => (None, rest.len() + needed),
         };
         if consumed + length > MAX_HEAD {
             return Err(CommandError::TooLong);
         }
+        let Some(packet) = packet else {
+            return Ok(HeadProgress::Incomplete { needed: length - rest.len() });
+        };
         match packet {
             Packet::Data(data) => keys.read(data.strip_suffix(b"\n").unwrap_or(data).as_bstr())?,
             Packet::Flush if consumed == 0 => return Ok(HeadProgress::Empty),
@@ -261,6 +261,17 @@ mod tests {
         ] {
             check(&bytes, Err(expected));
         }
+    }
+
+    #[test]
+    fn a_head_over_the_limit_is_refused_before_its_last_packet_is_there() {
+        let fits = format!("server-option={}", "x".repeat(65_000));
+        let bytes = lines(&[&fits, &fits], "");
+        let announced =
+            |length: usize| [bytes.as_slice(), format!("{length:04x}").as_bytes()].concat();
+        let room = MAX_HEAD - bytes.len();
+        check(&announced(room), Ok(HeadProgress::Incomplete { needed: room - 4 }));
+        check(&announced(room + 1), Err("request head is longer than 131072 bytes"));
     }
 
     #[test]

@@ -23,4 +23,4 @@ pub mod report;
 pub mod service;
 pub mod side_band;
 
-pub use capability::{Agent, Extras};
+pub use capability::{Agent, Extras, MAX_AGENT};

@@ -92,6 +92,16 @@ fn the_pack_follows_the_commands_at_once_when_no_options_were_announced() {
 }
 
 #[test]
+fn a_push_that_also_deletes_sends_a_pack() {
+    let (request, _) = read_whole(&body(&[
+        &format!("{ONE} {ZERO} refs/heads/a\0"),
+        &format!("{ZERO} {ONE} refs/heads/b"),
+        "--",
+    ]));
+    assert!(request.expects_pack());
+}
+
+#[test]
 fn a_push_that_only_deletes_sends_no_pack() {
     for old in [ONE, ZERO] {
         let (request, _) = read_whole(&body(&[&format!("{old} {ZERO} refs/heads/a\0"), "--"]));
