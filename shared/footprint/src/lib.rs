@@ -1,1 +1,38 @@
-//! Stub.
+//! What a change touches: the bytes of two versions of a file become units, hashes and references.
+//!
+//! Use: [`compare`] each changed path, gather the answers with [`Footprint::from_files`], and ask
+//! [`conflicts`] whether two footprints meet. [`document`] turns a footprint into JSON's shapes.
+//!
+//! The stages of [`compare`], in order:
+//!
+//! 1. `compare` decides whether both versions can be taken apart at all; otherwise the whole file is written,
+//!    and the answer says why ([`Fallback`]);
+//! 2. `parse` builds a syntax tree within a budget;
+//! 3. `lang::<x>` carves it: which nodes are units, how they are called, what is documentation (`plan`);
+//! 4. `walk` visits every token once and gives it to the unit that owns it;
+//! 5. `unit` merges fragments of one name and hashes them; the two versions are then compared by name.
+//!
+//! Invariant: no clock, file, environment or network. The same bytes give the same footprint on every machine.
+//! Invariant: nothing here recurses over a tree, so no input can exhaust the stack.
+//!
+//! Source: `spec/footprints.md`.
+
+mod compare;
+mod conflict;
+pub mod document;
+mod footprint;
+mod hash;
+mod lang;
+mod parse;
+mod plan;
+mod unit;
+mod walk;
+
+pub use compare::{FileKind, MAX_FILE, Side, compare};
+pub use conflict::{Conflict, ConflictKind, Prose, conflicts};
+pub use footprint::{Fallback, FileFootprint, Footprint, Write, WriteKind};
+pub use hash::UnitHash;
+pub use lang::Language;
+
+/// The version of the algorithm; goes up whenever the same bytes could give another footprint.
+pub const VERSION: u32 = 1;

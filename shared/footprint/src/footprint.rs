@@ -1,0 +1,161 @@
+//! The answer's types: writes, fallbacks, the footprint of one file and of a whole change.
+//!
+//! They hold facts only; the text for people is made at the edges.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zit_model::Resource;
+
+use crate::{Language, UnitHash};
+
+/// Longest signature text kept, in characters.
+pub(crate) const MAX_SIGNATURE: usize = 200;
+
+/// In which way a unit is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WriteKind {
+    /// The unit is new.
+    Added,
+    /// The unit is gone.
+    Removed,
+    /// Its tokens outside function bodies differ.
+    Interface,
+    /// Only tokens inside function bodies differ.
+    Body,
+    /// Only the documentation, attributes or decorators directly above it differ.
+    Docs,
+    /// The whole file, because it could not be taken apart.
+    File,
+}
+
+impl WriteKind {
+    /// The kind in one lower-case word, as documents spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Interface => "interface",
+            Self::Body => "body",
+            Self::Docs => "docs",
+            Self::File => "file",
+        }
+    }
+}
+
+/// Why a changed file stayed at file level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fallback {
+    /// The file's name belongs to no language known here.
+    NoGrammar,
+    /// A version has NUL bytes.
+    Binary,
+    /// A version is not UTF-8.
+    NotUtf8,
+    /// A version is larger than [`crate::MAX_FILE`] bytes.
+    TooLarge,
+    /// A version is a symlink or a submodule.
+    NotRegular,
+    /// The file became executable, or ceased to be.
+    ModeChange,
+    /// A version has syntax errors.
+    DoesNotParse,
+    /// Parsing a version took more steps than its size allows.
+    TooComplex,
+    /// The file appeared or went away, and holds nothing that has a name.
+    Empty,
+}
+
+impl Fallback {
+    /// The reason in kebab case, as documents spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoGrammar => "no-grammar",
+            Self::Binary => "binary",
+            Self::NotUtf8 => "not-utf8",
+            Self::TooLarge => "too-large",
+            Self::NotRegular => "not-regular",
+            Self::ModeChange => "mode-change",
+            Self::DoesNotParse => "does-not-parse",
+            Self::TooComplex => "too-complex",
+            Self::Empty => "empty",
+        }
+    }
+}
+
+/// One written resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// In which way.
+    pub change: WriteKind,
+    /// The unit's hash before; `None` when it is new.
+    pub old: Option<UnitHash>,
+    /// The unit's hash after; `None` when it is gone.
+    pub new: Option<UnitHash>,
+    /// Whether code that uses the unit may notice: its interface differs, it is gone, or it is a new member
+    /// that every implementor must now have.
+    pub interface: bool,
+    /// The declaration before, on one line, at most 200 characters.
+    pub old_signature: Option<String>,
+    /// The declaration after, on one line, at most 200 characters.
+    pub new_signature: Option<String>,
+    /// First and last line, counted from one, in the new version; in the old one for what is gone.
+    pub lines: Option<(u32, u32)>,
+    /// The identifier by which other code mentions the unit; a method's is its type's.
+    pub name: Option<String>,
+    /// The language the unit is written in.
+    pub language: Option<Language>,
+    /// The identifiers that the new version mentions and does not itself bind.
+    pub refs: BTreeSet<String>,
+}
+
+/// What one file's change touches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFootprint {
+    /// The file compared.
+    pub file: Resource,
+    /// The language of its name.
+    pub language: Option<Language>,
+    /// What is written, all within the file.
+    pub writes: BTreeMap<Resource, Write>,
+    /// Why the whole file is written, when it is.
+    pub fallback: Option<Fallback>,
+}
+
+/// What a change touches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// What it writes.
+    pub writes: BTreeMap<Resource, Write>,
+    /// What its author declares to have read.
+    pub reads: BTreeSet<Resource>,
+    /// Files that stayed at file level, and why.
+    pub fallbacks: BTreeMap<Resource, Fallback>,
+}
+
+impl Footprint {
+    /// Gathers the footprints of a change's files. `reads` starts empty.
+    #[must_use]
+    pub fn from_files(files: impl IntoIterator<Item = FileFootprint>) -> Self {
+        let mut footprint = Self::default();
+        for file in files {
+            if let Some(fallback) = file.fallback {
+                footprint.fallbacks.insert(file.file, fallback);
+            }
+            footprint.writes.extend(file.writes);
+        }
+        footprint
+    }
+
+    /// Whether it writes and reads nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.reads.is_empty()
+    }
+
+    /// The writes that code elsewhere may notice.
+    pub fn signatures(&self) -> impl Iterator<Item = (&Resource, &Write)> {
+        self.writes.iter().filter(|(_, write)| write.interface)
+    }
+}

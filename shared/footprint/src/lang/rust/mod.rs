@@ -1,0 +1,270 @@
+//! Rust: every top-level item, methods as `Type::method`, trait impls as `Type::method@Trait<Args>`, items of
+//! inline modules as `module::item`.
+//!
+//! An `impl` block's header joins its type, unless it is `impl Type` without bounds, which says nothing.
+
+use tree_sitter::Node;
+
+use super::{BindingRow, Binds, Grammar, Table, Trait, work_off};
+use crate::{
+    plan::{Above, Item, MODULE, Plan, Tag, one_line},
+    unit::{Order, Repeat},
+};
+
+/// Rust's grammar.
+pub(super) fn grammar() -> Grammar {
+    table().into()
+}
+
+pub(super) fn table() -> Table {
+    Table {
+        language: tree_sitter_rust::LANGUAGE.into(),
+        kinds: KINDS,
+        binds: BINDS,
+        member_of: &[],
+        order: Order::Free,
+        carve,
+    }
+}
+
+const KINDS: &[(Trait, &[&str])] = &[
+    (Trait::COMMENT, &["line_comment", "block_comment"]),
+    (Trait::ATOM, &["string_literal", "raw_string_literal", "char_literal"]),
+    (Trait::FUNCTION, &["function_item", "closure_expression"]),
+    (
+        Trait::SCOPE,
+        &[
+            "function_item",
+            "function_signature_item",
+            "closure_expression",
+            "block",
+            "match_arm",
+            "if_expression",
+            "while_expression",
+            "for_expression",
+            "impl_item",
+            "struct_item",
+            "enum_item",
+            "union_item",
+            "trait_item",
+            "type_item",
+            "associated_type",
+        ],
+    ),
+    (Trait::IDENTIFIER, &["identifier", "type_identifier", "shorthand_field_identifier"]),
+    (Trait::CASED, &["identifier"]),
+    (Trait::SILENT, &["lifetime", "label", "attribute_item", "inner_attribute_item"]),
+    (Trait::MENTIONS, &["scoped_identifier", "scoped_type_identifier", "generic_type"]),
+    (Trait::TOKENS, &["token_tree"]),
+];
+
+const BINDS: &[BindingRow] = &[
+    ("let_declaration", "pattern", Binds::After),
+    ("let_condition", "pattern", Binds::After),
+    ("parameter", "pattern", Binds::After),
+    ("parameter", "type", Binds::Mentions),
+    ("closure_parameters", "*", Binds::Now),
+    ("for_expression", "pattern", Binds::After),
+    ("match_pattern", "condition", Binds::Mentions),
+    ("match_arm", "pattern", Binds::Now),
+    ("struct_pattern", "type", Binds::Mentions),
+    ("tuple_struct_pattern", "type", Binds::Mentions),
+    ("enum_variant", "name", Binds::Never),
+    ("type_parameter", "name", Binds::Now),
+    ("const_parameter", "name", Binds::Now),
+    ("function_item", "name", Binds::Outside),
+    ("struct_item", "name", Binds::Outside),
+    ("enum_item", "name", Binds::Outside),
+    ("const_item", "name", Binds::Outside),
+    ("static_item", "name", Binds::Outside),
+];
+
+const ABOVE: Above =
+    Above { comments: &["line_comment", "block_comment"], attributes: &["attribute_item"] };
+
+/// A list of items, and what they are in.
+struct List<'t> {
+    items: Node<'t>,
+    /// What their names begin with: nothing, or `module::`.
+    prefix: String,
+    within: Within,
+}
+
+enum Within {
+    Module,
+    /// The type's name, and `@Trait` for a trait's impl.
+    Impl(String, String),
+    Trait(String),
+}
+
+fn carve(plan: &mut Plan<'_>, root: Node<'_>) {
+    let first = List { items: root, prefix: String::new(), within: Within::Module };
+    work_off(first, |list, todo| {
+        if matches!(list.within, Within::Module) {
+            inner_docs(plan, list.items);
+        }
+        plan.sweep(list.items, &ABOVE, |plan, node| match &list.within {
+            Within::Module => item(plan, node, &list.prefix, todo),
+            Within::Impl(ty, suffix) => member(plan, node, &list.prefix, ty, suffix),
+            Within::Trait(name) => member(plan, node, &list.prefix, name, ""),
+        });
+    });
+}
+
+/// `//!` at the head of the file documents the code outside symbols.
+fn inner_docs(plan: &mut Plan<'_>, root: Node<'_>) {
+    let mut cursor = root.walk();
+    for child in root.children(&mut cursor) {
+        if !ABOVE.comments.contains(&child.kind()) {
+            break;
+        }
+        if root.kind() == "source_file" && plan.text(child).starts_with("//!") {
+            plan.tag(child, Tag::Docs(MODULE));
+        }
+    }
+}
+
+fn item<'t>(
+    plan: &mut Plan<'_>,
+    node: Node<'t>,
+    prefix: &str,
+    todo: &mut Vec<List<'t>>,
+) -> Option<usize> {
+    let repeat = match node.kind() {
+        "use_declaration" | "extern_crate_declaration" => return Some(plan.import(node)),
+        "impl_item" => return implementation(plan, node, prefix, todo),
+        "foreign_mod_item" => {
+            if let Some(items) = node.child_by_field_name("body") {
+                todo.push(List { items, prefix: prefix.to_owned(), within: Within::Module });
+            }
+            return None;
+        }
+        "struct_item" | "enum_item" | "union_item" | "trait_item" | "type_item" => Repeat::Merge,
+        "function_item"
+        | "function_signature_item"
+        | "const_item"
+        | "static_item"
+        | "mod_item"
+        | "macro_definition" => Repeat::Number,
+        _ => return None,
+    };
+    let name = plan.field(node, "name").filter(|name| *name != "_")?;
+    let mut unit = Item::new(name, repeat);
+    unit.name = format!("{prefix}{name}");
+    let fragment = plan.unit(node, unit);
+    plan.declares(node, "name");
+    if let Some(items) = node.child_by_field_name("body") {
+        match node.kind() {
+            "mod_item" => todo.push(List {
+                items,
+                prefix: format!("{prefix}{name}::"),
+                within: Within::Module,
+            }),
+            "trait_item" => todo.push(List {
+                items,
+                prefix: prefix.to_owned(),
+                within: Within::Trait(name.to_owned()),
+            }),
+            _ => {}
+        }
+    }
+    Some(fragment)
+}
+
+fn implementation<'t>(
+    plan: &mut Plan<'_>,
+    node: Node<'t>,
+    prefix: &str,
+    todo: &mut Vec<List<'t>>,
+) -> Option<usize> {
+    let name = type_name(plan, node.child_by_field_name("type")?);
+    let mut unit = Item::new(&name, Repeat::Merge);
+    unit.name = format!("{prefix}{name}");
+    let fragment = plan.unit(node, unit);
+    let implemented = node.child_by_field_name("trait");
+    let suffix = implemented.map(|node| format!("@{}", trait_name(plan, node)));
+    let silent = suffix.is_none() && !has_bounds(node);
+    let mut cursor = node.walk();
+    for child in node.children(&mut cursor).filter(|child| child.kind() != "declaration_list") {
+        if silent {
+            plan.tag(child, Tag::Glue);
+        }
+    }
+    if let Some(items) = node.child_by_field_name("body") {
+        let mut cursor = items.walk();
+        for brace in items.children(&mut cursor).filter(|child| matches!(child.kind(), "{" | "}")) {
+            plan.tag(brace, Tag::Glue);
+        }
+        let within = Within::Impl(name, suffix.unwrap_or_default());
+        todo.push(List { items, prefix: prefix.to_owned(), within });
+    }
+    Some(fragment)
+}
+
+/// Whether an `impl` block's header says more than which type its functions belong to.
+fn has_bounds(node: Node<'_>) -> bool {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).any(|child| match child.kind() {
+        "where_clause" | "unsafe" => true,
+        "type_parameters" => {
+            let mut cursor = child.walk();
+            child.named_children(&mut cursor).any(|parameter| {
+                parameter.child_by_field_name("bounds").is_some()
+                    || parameter.kind() == "const_parameter"
+            })
+        }
+        _ => false,
+    })
+}
+
+fn member(
+    plan: &mut Plan<'_>,
+    node: Node<'_>,
+    prefix: &str,
+    ty: &str,
+    suffix: &str,
+) -> Option<usize> {
+    let in_trait = suffix.is_empty() && in_trait(node);
+    let required = match node.kind() {
+        "function_item" | "type_item" => false,
+        "function_signature_item" | "associated_type" => in_trait,
+        "const_item" => in_trait && node.child_by_field_name("value").is_none(),
+        _ => return None,
+    };
+    let name = plan.field(node, "name").filter(|name| *name != "_")?;
+    let mut unit = Item::member(&format!("{prefix}{ty}"), ty, name, Repeat::Number);
+    unit.name.push_str(suffix);
+    unit.required = required;
+    let fragment = plan.unit(node, unit);
+    plan.declares(node, "name");
+    Some(fragment)
+}
+
+fn in_trait(node: Node<'_>) -> bool {
+    node.parent().and_then(|list| list.parent()).is_some_and(|owner| owner.kind() == "trait_item")
+}
+
+/// The name by which a type is known, without arguments, path and reference.
+fn type_name(plan: &Plan<'_>, mut node: Node<'_>) -> String {
+    loop {
+        let inner = match node.kind() {
+            "generic_type" | "reference_type" | "pointer_type" => node.child_by_field_name("type"),
+            "scoped_type_identifier" => node.child_by_field_name("name"),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => node = inner,
+            None => return one_line(plan.text(node)),
+        }
+    }
+}
+
+/// A trait's name without its path, with its arguments.
+fn trait_name(plan: &Plan<'_>, node: Node<'_>) -> String {
+    let arguments = node.child_by_field_name("type_arguments").filter(|arguments| {
+        let mut cursor = arguments.walk();
+        arguments.named_children(&mut cursor).any(|argument| argument.kind() != "lifetime")
+    });
+    let arguments = arguments.map(|arguments| one_line(plan.text(arguments)));
+    type_name(plan, node) + &arguments.unwrap_or_default()
+}
