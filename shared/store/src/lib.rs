@@ -1,1 +1,55 @@
-//! Stub.
+//! zit's store: the objects and refs of one bare repository, synchronous, for one writer.
+//!
+//! # The way of a push
+//!
+//! 1. [`Store::quarantine`] makes a place apart; [`Quarantine::receive_pack`] streams the pack into it and
+//!    [`Quarantine::check_connected`] sees that nothing is missing.
+//! 2. The caller reads with [`Quarantine::objects`], judges, and may write objects of its own.
+//! 3. [`Quarantine::migrate`] moves the objects into the repository, flushed.
+//! 4. [`Store::prepare`] locks the refs and checks every precondition; [`Prepared::commit`] moves them.
+//!
+//! Objects come before refs, so no ref ever names an object that is missing. Whatever is dropped on the way leaves
+//! no file behind.
+//!
+//! # Invariants
+//!
+//! - The repository is an ordinary one. Stock git, run in it at any moment, sees it consistent, and its locks are
+//!   honoured in both directions.
+//! - A committed transaction survives `kill -9` and power loss; one that was not committed leaves no trace.
+//! - Nothing here reads wall time, decides what a push may do, or knows what a ref means.
+//! - Programs are started in one place, with an environment of their own.
+//! - No input of a peer makes it panic, and memory does not grow with the size of a pack or a blob.
+//!
+//! Needs a POSIX file system with hard links. `core.sharedRepository` is not applied to the files it writes.
+
+mod config;
+mod crash;
+mod error;
+mod fsio;
+mod git;
+mod history;
+mod merge;
+mod objects;
+mod pack;
+mod packed;
+mod quarantine;
+mod refs;
+mod store;
+mod tree;
+mod tx;
+mod upload;
+
+pub use config::{RepoConfig, Wants};
+pub use crash::{CRASH_POINTS, crash_point};
+pub use error::StoreError;
+pub use git::GitError;
+pub use history::MAX_COMMITS_BETWEEN;
+pub use merge::Merge;
+pub use objects::{Blob, Commit, Kind, MAX_STRUCTURE, Objects, Signature};
+pub use pack::{PackError, PackLimits, Received};
+pub use quarantine::Quarantine;
+pub use refs::{Head, StoredRef};
+pub use store::{Access, Store};
+pub use tree::{Entry, EntryMode, MAX_TREE_CHANGES, TreeChange};
+pub use tx::{PrepareError, Prepared, RefusedUpdate, RefusedUpdates};
+pub use upload::{Exchange, PackSource, PackStream, ProtocolVersion, UploadPack};

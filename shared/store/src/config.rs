@@ -1,0 +1,179 @@
+//! The repository's own configuration, as far as the referee and the wire need it. Nothing of the user or the system.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bstr::ByteSlice;
+use zit_model::RefName;
+
+use crate::error::{Doing, StoreError};
+use crate::fsio::Stamp;
+
+/// How long git waits for a ref's lock. Source: git-config(1), `core.filesRefLockTimeout`.
+const REF_LOCK_WAIT: Duration = Duration::from_millis(100);
+/// How long git waits for `packed-refs.lock`. Source: git-config(1), `core.packedRefsTimeout`.
+const PACKED_REFS_WAIT: Duration = Duration::from_secs(1);
+/// What "wait forever" means here: a server answers in the end.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// What `<git dir>/config` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepoConfig {
+    /// `zit.mainline`, as a branch name or a full refname; `None` when unset or not a refname.
+    pub mainline: Option<RefName>,
+    /// `uploadpack.allowFilter`: whether a fetch may ask for a partial clone.
+    pub allow_filter: bool,
+    /// What a fetch by protocol 0 or 1 may want beside what is advertised.
+    pub wants: Wants,
+    /// `core.filesRefLockTimeout`, at most ten seconds.
+    pub ref_lock_wait: Duration,
+    /// `core.packedRefsTimeout`, at most ten seconds.
+    pub packed_refs_wait: Duration,
+}
+
+/// Which objects a fetch may want by their oid; each includes the ones before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wants {
+    /// What the advertisement lists.
+    Advertised,
+    /// The tips of hidden refs (`uploadpack.allowTipSHA1InWant`).
+    Tips,
+    /// Whatever a ref reaches (`uploadpack.allowReachableSHA1InWant`).
+    Reachable,
+    /// Any object (`uploadpack.allowAnySHA1InWant`).
+    Any,
+}
+
+/// Formats that decide whether the repository can be read at all.
+pub(crate) struct Format {
+    pub(crate) hash: Option<String>,
+    pub(crate) ref_storage: Option<String>,
+}
+
+/// The file, and what was last read from it.
+pub(crate) struct ConfigFile {
+    path: PathBuf,
+    read: Mutex<Option<(Option<Stamp>, Arc<RepoConfig>)>>,
+}
+
+impl ConfigFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, read: Mutex::new(None) }
+    }
+
+    /// The configuration as it is now; the file is parsed only when it changed.
+    pub(crate) fn current(&self) -> Result<Arc<RepoConfig>, StoreError> {
+        let stamp = Stamp::of(&self.path)?;
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((seen, config)) = &*read
+            && *seen == stamp
+        {
+            return Ok(Arc::clone(config));
+        }
+        let config = Arc::new(interpret(&self.parse()?));
+        *read = Some((stamp, Arc::clone(&config)));
+        Ok(config)
+    }
+
+    pub(crate) fn format(&self) -> Result<Format, StoreError> {
+        let file = self.parse()?;
+        let text = |key: &str| file.string(key).map(|value| value.to_string());
+        Ok(Format {
+            hash: text("extensions.objectFormat"),
+            ref_storage: text("extensions.refStorage"),
+        })
+    }
+
+    fn parse(&self) -> Result<gix_config::File, StoreError> {
+        let bytes = std::fs::read(&self.path).doing("read", &self.path)?;
+        let meta = gix_config::file::Metadata::from(gix_config::Source::Local);
+        gix_config::File::from_bytes_no_includes(
+            &bytes,
+            meta,
+            gix_config::file::init::Options::default(),
+        )
+        .map_err(|error| StoreError::Damaged { path: self.path.clone(), why: error.to_string() })
+    }
+}
+
+fn interpret(file: &gix_config::File) -> RepoConfig {
+    // A value that git would refuse counts as unset.
+    let is = |key: &str| file.boolean(key).ok().flatten().unwrap_or(false);
+    let wait = |key: &str, default| match file.integer(key).ok().flatten() {
+        None => default,
+        Some(millis) => {
+            u64::try_from(millis).map_or(LONGEST_WAIT, Duration::from_millis).min(LONGEST_WAIT)
+        }
+    };
+    RepoConfig {
+        mainline: file.string("zit.mainline").and_then(|name| mainline(&name)),
+        allow_filter: is("uploadpack.allowFilter"),
+        wants: if is("uploadpack.allowAnySHA1InWant") {
+            Wants::Any
+        } else if is("uploadpack.allowReachableSHA1InWant") {
+            Wants::Reachable
+        } else if is("uploadpack.allowTipSHA1InWant") {
+            Wants::Tips
+        } else {
+            Wants::Advertised
+        },
+        ref_lock_wait: wait("core.filesRefLockTimeout", REF_LOCK_WAIT),
+        packed_refs_wait: wait("core.packedRefsTimeout", PACKED_REFS_WAIT),
+    }
+}
+
+fn mainline(name: &[u8]) -> Option<RefName> {
+    let full = if name.starts_with(b"refs/") {
+        name.to_vec()
+    } else {
+        [b"refs/heads/".as_slice(), name].concat()
+    };
+    RefName::new(&full)
+        .inspect_err(
+            |_| tracing::warn!(name = %name.as_bstr(), "zit.mainline is not a branch name"),
+        )
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> RepoConfig {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        std::fs::write(&path, text).unwrap();
+        ConfigFile::new(path).current().unwrap().as_ref().clone()
+    }
+
+    #[test]
+    fn the_mainline_is_a_branch_name_or_a_full_refname() {
+        for text in ["[zit]\nmainline = trunk\n", "[zit]\nmainline = refs/heads/trunk\n"] {
+            assert_eq!(read(text).mainline.unwrap().to_string(), "refs/heads/trunk");
+        }
+        assert_eq!(read("[zit]\nmainline = a..b\n").mainline, None);
+        assert_eq!(read("").mainline, None);
+    }
+
+    #[test]
+    fn waits_default_to_gits_and_forever_is_bounded() {
+        assert_eq!(read("").ref_lock_wait, REF_LOCK_WAIT);
+        assert_eq!(read("[core]\nfilesRefLockTimeout = -1\n").ref_lock_wait, LONGEST_WAIT);
+        assert_eq!(
+            read("[core]\npackedRefsTimeout = 5\n").packed_refs_wait,
+            Duration::from_millis(5)
+        );
+    }
+
+    #[test]
+    fn a_changed_file_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        std::fs::write(&path, "").unwrap();
+        let file = ConfigFile::new(path.clone());
+        assert!(!file.current().unwrap().allow_filter);
+        std::fs::write(&path, "[uploadpack]\nallowFilter = true\n").unwrap();
+        assert!(file.current().unwrap().allow_filter);
+    }
+}

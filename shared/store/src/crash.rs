@@ -1,0 +1,59 @@
+//! Crash points: named places where a debug build can be made to die, so that tests can look at what is left.
+//!
+//! Set `ZIT_CRASH_AT=<name>` or `ZIT_CRASH_AT=<name>:<n>` (the nth time) and the process aborts there, without
+//! running any destructor. A release build has none of this.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Every crash point, in the order a push meets them.
+pub const CRASH_POINTS: &[&str] = &[
+    "quarantine.received",
+    "quarantine.migrating",
+    "quarantine.migrated",
+    "tx.planned",
+    "tx.locked",
+    "tx.verified",
+    "tx.intent",
+    "tx.renamed",
+    "tx.done",
+];
+
+/// Where this process is to die, and at which visit.
+struct Planned {
+    name: String,
+    visit: u32,
+}
+
+/// Dies here if the environment says so; does nothing in a release build.
+pub fn crash_point(name: &'static str) {
+    static PLANNED: OnceLock<Option<Planned>> = OnceLock::new();
+    static VISITS: AtomicU32 = AtomicU32::new(0);
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    let planned = PLANNED.get_or_init(|| std::env::var("ZIT_CRASH_AT").ok().map(|at| parse(&at)));
+    if let Some(planned) = planned
+        && planned.name == name
+        && VISITS.fetch_add(1, Ordering::Relaxed) + 1 == planned.visit
+    {
+        std::process::abort();
+    }
+}
+
+fn parse(at: &str) -> Planned {
+    let (name, visit) = at.split_once(':').unwrap_or((at, "1"));
+    Planned { name: name.to_owned(), visit: visit.parse().unwrap_or(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_point_is_named_with_or_without_the_visit() {
+        assert_eq!(parse("tx.intent").visit, 1);
+        assert_eq!(parse("tx.renamed:3").visit, 3);
+        assert_eq!(parse("tx.renamed:3").name, "tx.renamed");
+    }
+}

@@ -1,0 +1,215 @@
+//! Quarantine: objects of a push that nobody but its judge sees, until they are migrated or thrown away.
+//!
+//! A quarantine is a folder `objects/incoming-zit-…` that names the repository's objects as its alternate. Dropping
+//! it removes the folder; [`Quarantine::migrate`] moves its objects into the repository, flushed, so that a ref may
+//! name them. Objects come in as a pack ([`Quarantine::receive_pack`]) or are written one by one.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bstr::BStr;
+use gix_object::Write as _;
+use tempfile::TempDir;
+use zit_model::Oid;
+
+use crate::crash::crash_point;
+use crate::error::{Doing, StoreError};
+use crate::fsio;
+use crate::git::Git;
+use crate::objects::{self, Kind, Objects, Signature};
+
+/// How the folder of a quarantine begins.
+const PREFIX: &str = "incoming-zit-";
+
+/// Objects apart from the repository's.
+pub struct Quarantine {
+    pub(crate) folder: TempDir,
+    git_dir: PathBuf,
+    objects: Arc<gix_odb::Store>,
+    pub(crate) kind: gix_hash::Kind,
+}
+
+/// Removes what crashes left. Only while no quarantine is in use: at opening, under the repository's lock.
+pub(crate) fn remove_stale(objects_dir: &Path) -> Result<(), StoreError> {
+    for entry in fs::read_dir(objects_dir).doing("list", objects_dir)? {
+        let entry = entry.doing("list", objects_dir)?;
+        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            fs::remove_dir_all(entry.path()).doing("remove", &entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+impl Quarantine {
+    pub(crate) fn new(git_dir: &Path, kind: gix_hash::Kind) -> Result<Self, StoreError> {
+        let repository = git_dir.join("objects");
+        let folder = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .tempdir_in(&repository)
+            .doing("create a quarantine in", &repository)?;
+        for name in ["pack", "info"] {
+            let path = folder.path().join(name);
+            fs::create_dir(&path).doing("create", &path)?;
+        }
+        let mut line = OsString::from(repository.as_os_str());
+        line.push("\n");
+        let alternates = folder.path().join("info/alternates");
+        fs::write(&alternates, line.as_encoded_bytes()).doing("write", &alternates)?;
+        let objects = objects::open(folder.path(), kind)?;
+        Ok(Self { folder, git_dir: git_dir.to_owned(), objects, kind })
+    }
+
+    /// A handle on the objects of the quarantine and of the repository.
+    #[must_use]
+    pub fn objects(&self) -> Objects {
+        Objects::new(&self.objects, self.kind)
+    }
+
+    /// Writes an object.
+    ///
+    /// # Errors
+    /// [`StoreError::WriteObject`] when the file system refuses.
+    pub fn write(&mut self, kind: Kind, data: &[u8]) -> Result<Oid, StoreError> {
+        let id = self
+            .objects()
+            .handle
+            .write_buf(kind, data)
+            .map_err(|error| StoreError::WriteObject(error.to_string()))?;
+        Oid::from_gix(id).ok_or_else(|| StoreError::WriteObject("it hashes to zero".to_owned()))
+    }
+
+    /// Writes a commit whose tree holds one file: the form of every document that a ref names.
+    ///
+    /// `file` is one path component.
+    ///
+    /// # Errors
+    /// As [`Quarantine::write`].
+    pub fn write_document_commit(
+        &mut self,
+        file: &str,
+        content: &[u8],
+        parents: &[Oid],
+        message: &str,
+        by: &Signature,
+    ) -> Result<Oid, StoreError> {
+        let tree = self.write_tree(&[(file, content)])?;
+        self.commit_tree(tree, parents, by, by, message)
+    }
+
+    /// Writes a tree of regular files, none in a folder. A name that occurs twice keeps its last content.
+    ///
+    /// # Errors
+    /// As [`Quarantine::write`]; also for a name that is no path component.
+    pub fn write_tree(&mut self, files: &[(&str, &[u8])]) -> Result<Oid, StoreError> {
+        let mut entries = std::collections::BTreeMap::new();
+        for (name, content) in files {
+            if name.is_empty() || name.contains(['/', '\0']) || [".", "..", ".git"].contains(name) {
+                return Err(StoreError::WriteObject(format!("{name:?} is no file name")));
+            }
+            entries.insert(*name, self.write(Kind::Blob, content)?);
+        }
+        let mut tree = Vec::new();
+        for (name, blob) in entries {
+            tree.extend_from_slice(format!("100644 {name}\0").as_bytes());
+            tree.extend_from_slice(blob.as_bytes());
+        }
+        self.write(Kind::Tree, &tree)
+    }
+
+    /// Writes a commit of a tree.
+    ///
+    /// # Errors
+    /// As [`Quarantine::write`].
+    pub fn commit_tree(
+        &mut self,
+        tree: Oid,
+        parents: &[Oid],
+        author: &Signature,
+        committer: &Signature,
+        message: impl AsRef<[u8]>,
+    ) -> Result<Oid, StoreError> {
+        let mut commit = format!("tree {tree}\n").into_bytes();
+        for parent in parents {
+            commit.extend_from_slice(format!("parent {parent}\n").as_bytes());
+        }
+        for (field, who) in [("author ", author), ("committer ", committer)] {
+            commit.extend_from_slice(field.as_bytes());
+            commit.extend_from_slice(&who.line());
+            commit.push(b'\n');
+        }
+        commit.push(b'\n');
+        commit.extend_from_slice(message.as_ref());
+        self.write(Kind::Commit, &commit)
+    }
+
+    /// Moves the objects into the repository: packs before their indexes, everything flushed before it is visible and
+    /// its folders flushed after. What the repository has already stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] as the file system says. Objects already moved stay: no ref names them, and git's garbage
+    /// collection takes them.
+    pub fn migrate(self) -> Result<(), StoreError> {
+        let target = self.git_dir.join("objects");
+        let mut touched = BTreeSet::new();
+        for (from, name) in self.files()? {
+            let to = target.join(&name);
+            if to.exists() {
+                continue;
+            }
+            fsio::sync(&from)?;
+            if let Some(folder) = to.parent()
+                && touched.insert(folder.to_owned())
+                && !folder.exists()
+            {
+                fs::create_dir_all(folder).doing("create", folder)?;
+                touched.insert(target.clone());
+            }
+            fs::rename(&from, &to).doing("rename", &from)?;
+            crash_point("quarantine.migrating");
+        }
+        touched.iter().try_for_each(|folder| fsio::sync(folder))?;
+        crash_point("quarantine.migrated");
+        Ok(())
+    }
+
+    /// The object files with their names below `objects/`: loose ones, then packs, an index after all else of its pack.
+    fn files(&self) -> Result<Vec<(PathBuf, PathBuf)>, StoreError> {
+        let root = self.folder.path();
+        let mut files = Vec::new();
+        for folder in fs::read_dir(root).doing("list", root)? {
+            let folder = folder.doing("list", root)?;
+            let name = PathBuf::from(folder.file_name());
+            if name == Path::new("info") || !folder.path().is_dir() {
+                continue;
+            }
+            for file in fs::read_dir(folder.path()).doing("list", &folder.path())? {
+                let file = file.doing("list", &folder.path())?;
+                if !file.file_name().as_encoded_bytes().starts_with(b"tmp_") {
+                    files.push((file.path(), name.join(file.file_name())));
+                }
+            }
+        }
+        let rank = |name: &Path| {
+            let index = name.extension().is_some_and(|extension| extension == "idx");
+            (name.starts_with("pack"), index)
+        };
+        files.sort_by(|(_, a), (_, b)| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
+        Ok(files)
+    }
+
+    /// `git <name>` that reads and writes objects in the quarantine first.
+    pub(crate) fn git(&self, settings: &[&str], name: &str) -> Git {
+        Git::at(&self.git_dir, settings, name).quarantined(self.folder.path())
+    }
+
+    /// Writes a blob: shorthand for [`Quarantine::write`].
+    ///
+    /// # Errors
+    /// As [`Quarantine::write`].
+    pub fn write_blob(&mut self, content: impl AsRef<BStr>) -> Result<Oid, StoreError> {
+        self.write(Kind::Blob, content.as_ref())
+    }
+}

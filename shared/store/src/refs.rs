@@ -1,0 +1,270 @@
+//! Reading refs: loose files first and `packed-refs` after them, in that order, so that a ref that stock git packs
+//! in between is seen in one of the two.
+//!
+//! Never writes, and never decides: what may become of a ref is the transaction's.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+use zit_model::{Oid, RefName};
+
+use crate::Kind;
+use crate::error::{Doing, StoreError};
+use crate::fsio::is_absent;
+use crate::objects::Objects;
+use crate::packed::{PackedRefs, Peeled};
+
+/// How many symbolic refs are followed. Source: git's `SYMREF_MAXDEPTH`.
+const MAX_SYMREFS: usize = 5;
+
+/// What HEAD is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// HEAD names a ref, which need not exist.
+    Symbolic(RefName),
+    /// HEAD names a commit.
+    Detached(Oid),
+}
+
+/// One ref of the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRef {
+    /// Its full name.
+    pub name: RefName,
+    /// What it resolves to.
+    pub oid: Oid,
+    /// What the tag object `oid` leads to in the end; `None` when `oid` is no tag object.
+    pub peeled: Option<Oid>,
+    /// The ref that it names, where it is symbolic.
+    pub symref_target: Option<RefName>,
+}
+
+/// What a ref holds, before anything is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Oid(Oid),
+    Symbolic(BString),
+    /// A file that git could not read either.
+    Broken,
+}
+
+/// The refs of one repository.
+pub(crate) struct Refs {
+    git_dir: PathBuf,
+    head: PathBuf,
+    pub(crate) packed: PackedRefs,
+}
+
+impl Refs {
+    /// `git_dir` holds `refs/` and `packed-refs`; `head` is the file HEAD, which a linked work tree has of its own.
+    pub(crate) fn new(git_dir: &Path, head: PathBuf, kind: gix_hash::Kind) -> Self {
+        let packed = PackedRefs::new(git_dir.join("packed-refs"), kind);
+        Self { git_dir: git_dir.to_owned(), head, packed }
+    }
+
+    /// The file of a loose ref.
+    pub(crate) fn path(&self, name: &BStr) -> PathBuf {
+        self.git_dir.join(OsStr::from_bytes(name))
+    }
+
+    pub(crate) fn head_path(&self) -> &Path {
+        &self.head
+    }
+
+    pub(crate) fn head(&self) -> Result<Head, StoreError> {
+        let damaged =
+            |why: &str| StoreError::Damaged { path: self.head.clone(), why: why.to_owned() };
+        match read_value(&self.head)? {
+            Some(Value::Oid(oid)) => Ok(Head::Detached(oid)),
+            Some(Value::Symbolic(name)) => {
+                RefName::new(&name).map(Head::Symbolic).map_err(|error| damaged(&error.to_string()))
+            }
+            Some(Value::Broken) => Err(damaged("it names neither a ref nor an object")),
+            None => Err(damaged("there is none")),
+        }
+    }
+
+    /// What the loose file holds; `None` when there is none.
+    pub(crate) fn loose(&self, name: &BStr) -> Result<Option<Value>, StoreError> {
+        read_value(&self.path(name))
+    }
+
+    /// What the ref holds; `None` when it does not exist.
+    pub(crate) fn value(&self, name: &BStr) -> Result<Option<Value>, StoreError> {
+        if let Some(value) = self.loose(name)? {
+            return Ok(Some(value));
+        }
+        Ok(self.packed.find(name)?.map(|found| Value::Oid(found.oid)))
+    }
+
+    /// What the ref resolves to; `None` when it does not exist, is broken or leads nowhere.
+    pub(crate) fn resolve(&self, name: &BStr) -> Result<Option<Oid>, StoreError> {
+        let mut name = name.to_owned();
+        for _ in 0..MAX_SYMREFS {
+            match self.value(name.as_bstr())? {
+                Some(Value::Oid(oid)) => return Ok(Some(oid)),
+                Some(Value::Symbolic(target)) => name = target,
+                Some(Value::Broken) | None => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Every ref whose name starts with `prefix`, by name.
+    pub(crate) fn below(
+        &self,
+        prefix: &BStr,
+        objects: &Objects,
+    ) -> Result<Vec<StoredRef>, StoreError> {
+        let mut loose = BTreeMap::new();
+        let folder = prefix.rfind_byte(b'/').map_or(&b"refs"[..], |end| &prefix[..end]);
+        if folder.starts_with(b"refs") && !folder.contains_str("..") {
+            self.walk(folder.as_bstr(), &mut |name, value| {
+                if name.starts_with(prefix) {
+                    loose.insert(name, value);
+                }
+            })?;
+        }
+        let mut found = BTreeMap::new();
+        for packed in self.packed.below(prefix)? {
+            if let Some(name) = valid(&packed.name)
+                && !loose.contains_key(&packed.name)
+            {
+                let peeled = match packed.peeled {
+                    Peeled::To(oid) => Some(oid),
+                    Peeled::NotATag => None,
+                    Peeled::Unknown => peeled(packed.oid, objects)?,
+                };
+                let stored = StoredRef { name, oid: packed.oid, peeled, symref_target: None };
+                found.insert(packed.name, stored);
+            }
+        }
+        for (name, value) in loose {
+            if let Some(stored) = self.stored(&name, value, objects)? {
+                found.insert(name, stored);
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    fn stored(
+        &self,
+        name: &BString,
+        value: Value,
+        objects: &Objects,
+    ) -> Result<Option<StoredRef>, StoreError> {
+        let Some(valid_name) = valid(name) else { return Ok(None) };
+        let (oid, symref_target) = match value {
+            Value::Oid(oid) => (Some(oid), None),
+            Value::Symbolic(target) => {
+                (self.resolve(target.as_bstr())?, RefName::new(&target).ok())
+            }
+            Value::Broken => (None, None),
+        };
+        let Some(oid) = oid else {
+            tracing::warn!(%name, "skipped a ref that leads nowhere");
+            return Ok(None);
+        };
+        Ok(Some(StoredRef { name: valid_name, oid, peeled: peeled(oid, objects)?, symref_target }))
+    }
+
+    /// The first loose ref below the folder `name/`, where there is one. Locks and empty folders are none.
+    pub(crate) fn first_loose_below(&self, name: &BStr) -> Result<Option<BString>, StoreError> {
+        let mut first = None;
+        self.walk(name, &mut |name, _| {
+            if first.as_ref().is_none_or(|first| name < *first) {
+                first = Some(name);
+            }
+        })?;
+        Ok(first)
+    }
+
+    /// Calls `found` with every loose ref file below a folder, in no order.
+    fn walk(&self, folder: &BStr, found: &mut dyn FnMut(BString, Value)) -> Result<(), StoreError> {
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let path = self.path(folder.as_bstr());
+            let entries = match fs::read_dir(&path) {
+                Ok(entries) => entries,
+                Err(error) if is_absent(&error) => continue,
+                Err(error) => return Err(error).doing("list", &path),
+            };
+            for entry in entries {
+                let entry = entry.doing("list", &path)?;
+                let mut name = folder.clone();
+                name.push(b'/');
+                name.extend_from_slice(&entry.file_name().into_vec());
+                let kind = match entry.file_type() {
+                    Ok(kind) => kind,
+                    Err(error) if is_absent(&error) => continue,
+                    Err(error) => return Err(error).doing("look at", &entry.path()),
+                };
+                if kind.is_dir() {
+                    folders.push(name);
+                } else if !name.ends_with(b".lock")
+                    && let Some(value) = read_value(&entry.path())?
+                {
+                    found(name, value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn peeled(oid: Oid, objects: &Objects) -> Result<Option<Oid>, StoreError> {
+    match objects.kind(oid)? {
+        Some(Kind::Tag) => objects.peel(oid).map(Some),
+        Some(Kind::Blob | Kind::Tree | Kind::Commit) | None => Ok(None),
+    }
+}
+
+fn valid(name: &BString) -> Option<RefName> {
+    RefName::new(name)
+        .inspect_err(|_| tracing::warn!(%name, "skipped a ref with a name that git refuses"))
+        .ok()
+}
+
+/// Reads one file of `refs/`, or HEAD. A folder is no ref.
+fn read_value(path: &Path) -> Result<Option<Value>, StoreError> {
+    let content = match fs::read(path) {
+        Ok(content) => content,
+        Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::IsADirectory => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error).doing("read", path),
+    };
+    Ok(Some(parse_value(&content)))
+}
+
+fn parse_value(content: &[u8]) -> Value {
+    if let Some(target) = content.strip_prefix(b"ref:") {
+        return Value::Symbolic(target.trim().into());
+    }
+    // Git takes anything that begins with an oid and a blank.
+    let hex = content.fields().next().unwrap_or_default();
+    if !content.starts_with(hex) {
+        return Value::Broken;
+    }
+    Oid::from_hex(hex).map_or(Value::Broken, Value::Oid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ref_file_holds_an_oid_or_names_a_ref_or_is_broken() {
+        let oid = Oid::from_hex(&[b'1'; 40]).unwrap();
+        assert_eq!(parse_value(format!("{oid}\n").as_bytes()), Value::Oid(oid));
+        assert_eq!(parse_value(b"ref: refs/heads/x\n"), Value::Symbolic("refs/heads/x".into()));
+        for broken in ["", "\n", "123\n", &format!(" {oid}\n"), &"0".repeat(40)] {
+            assert_eq!(parse_value(broken.as_bytes()), Value::Broken, "{broken:?}");
+        }
+    }
+}

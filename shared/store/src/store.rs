@@ -1,0 +1,304 @@
+//! [`Store`]: one repository, opened by its referee or for reading only.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bstr::{BStr, ByteSlice};
+use zit_model::{Oid, RefName};
+
+use crate::config::{ConfigFile, RepoConfig};
+use crate::error::{Doing, StoreError};
+use crate::git::Git;
+use crate::objects::{self, Objects};
+use crate::quarantine::Quarantine;
+use crate::refs::{Head, Refs, StoredRef};
+use crate::tx::{self, TxFolder};
+use crate::upload::UploadPack;
+
+/// What a new repository's configuration holds beyond git's own.
+const NEW_CONFIG: &str = "\
+[receive]
+\tadvertisePushOptions = true
+[transfer]
+\tfsckObjects = true
+[uploadpack]
+\tallowFilter = true
+";
+
+/// How few free places for packs are left when the object database is opened again.
+const FEW_PLACES: usize = 64;
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A referee's: a bare repository at exactly the path. Takes the repository's lock (`zit/lock`), finishes or undoes
+    /// what a crash left, and may write.
+    Referee,
+    /// Any repository at the path or upward from it, also one with a work tree. Never writes.
+    ReadOnly,
+}
+
+/// One repository. Shared freely between threads; transactions wait for each other.
+pub struct Store {
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    kind: gix_hash::Kind,
+    pub(crate) refs: Refs,
+    config: ConfigFile,
+    objects: Mutex<Arc<gix_odb::Store>>,
+    writer: Option<Writer>,
+}
+
+/// What only a referee has.
+struct Writer {
+    /// Held, not used: the lock goes with the file.
+    _lock: File,
+    tx: Mutex<TxFolder>,
+}
+
+impl Store {
+    /// Creates a bare repository with the branch `main` to come.
+    ///
+    /// # Errors
+    /// [`StoreError::NotEmpty`] when there is something at the path; [`StoreError`] when git or the file system refuses.
+    pub fn init(path: &Path) -> Result<(), StoreError> {
+        match fs::read_dir(path) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(StoreError::NotEmpty(path.to_owned()));
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).doing("create", path),
+        }
+        Git::anywhere("init")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .args(["--bare", "--quiet", "--initial-branch=main", "--template=", "--"])
+            .arg(path)
+            .output()?;
+        let config = path.join("config");
+        let mut file = OpenOptions::new().append(true).open(&config).doing("open", &config)?;
+        file.write_all(NEW_CONFIG.as_bytes()).doing("write", &config)?;
+        file.sync_all().doing("flush", &config)?;
+        crate::fsio::sync(path)
+    }
+
+    /// Opens the repository at `path`.
+    ///
+    /// # Errors
+    /// [`StoreError::NotARepository`], [`StoreError::NotBare`] or [`StoreError::Unsupported`] for what cannot be
+    /// served, [`StoreError::InUse`] when another referee has it open, and whatever recovery runs into.
+    pub fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
+        let (git_dir, common_dir) = match access {
+            Access::Referee => {
+                let path = bare(path)?;
+                (path.clone(), path)
+            }
+            Access::ReadOnly => discover(path)?,
+        };
+        let config = ConfigFile::new(common_dir.join("config"));
+        let kind = hash_kind(&config, &common_dir)?;
+        let store = Self {
+            refs: Refs::new(&common_dir, git_dir.join("HEAD"), kind),
+            objects: Mutex::new(objects::open(&common_dir.join("objects"), kind)?),
+            writer: (access == Access::Referee).then(|| Writer::open(&common_dir)).transpose()?,
+            config,
+            git_dir,
+            common_dir,
+            kind,
+        };
+        if store.writer.is_some() {
+            crate::quarantine::remove_stale(&store.objects_dir())?;
+            let mut tx = store.tx()?;
+            tx::recover(&store, &mut tx)?;
+        }
+        Ok(store)
+    }
+
+    /// The git directory. A linked work tree's is its own.
+    #[must_use]
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The folder with `objects`, `refs` and `config`; differs from [`Store::git_dir`] in a linked work tree only.
+    #[must_use]
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// Which hash function names the objects.
+    #[must_use]
+    pub fn hash_kind(&self) -> gix_hash::Kind {
+        self.kind
+    }
+
+    /// The configuration as it is now.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file is missing or does not parse.
+    pub fn config(&self) -> Result<Arc<RepoConfig>, StoreError> {
+        self.config.current()
+    }
+
+    /// What HEAD names.
+    ///
+    /// # Errors
+    /// [`StoreError`] when there is no HEAD or it does not parse.
+    pub fn head(&self) -> Result<Head, StoreError> {
+        self.refs.head()
+    }
+
+    /// Makes HEAD name a ref, which need not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] when stock git holds HEAD, else as the file system says.
+    pub fn set_head(&self, name: &RefName) -> Result<(), StoreError> {
+        let mut tx = self.tx()?;
+        tx::set_head(self, &mut tx, name)
+    }
+
+    /// Every ref, by name. Refs that are broken or have names that git refuses are left out with a warning.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a folder or file cannot be read.
+    pub fn refs(&self) -> Result<Vec<StoredRef>, StoreError> {
+        self.refs_below("refs/")
+    }
+
+    /// The refs whose names start with `prefix`, by name.
+    ///
+    /// # Errors
+    /// As [`Store::refs`].
+    pub fn refs_below(&self, prefix: &str) -> Result<Vec<StoredRef>, StoreError> {
+        self.refs.below(BStr::new(prefix), &self.objects()?)
+    }
+
+    /// What a ref resolves to; `None` when it does not exist or leads nowhere.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a file cannot be read.
+    pub fn find_ref(&self, name: &RefName) -> Result<Option<Oid>, StoreError> {
+        self.refs.resolve(name.as_bstr())
+    }
+
+    /// A handle on the repository's objects, also on those that arrive later.
+    ///
+    /// # Errors
+    /// [`StoreError::OpenObjects`] when the database has to be opened again and cannot.
+    pub fn objects(&self) -> Result<Objects, StoreError> {
+        let mut store = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        // The library has a fixed number of places for packs and fails once they are used up.
+        let metrics = store.metrics();
+        if metrics.unused_slots < FEW_PLACES {
+            *store = objects::open(&self.objects_dir(), self.kind)?;
+        }
+        Ok(Objects::new(&store, self.kind))
+    }
+
+    /// An empty quarantine: a place for objects that nobody else sees until they are migrated.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`] without the right to write; [`StoreError::Io`] when the file system refuses.
+    pub fn quarantine(&self) -> Result<Quarantine, StoreError> {
+        self.writer()?;
+        Quarantine::new(&self.common_dir, self.kind)
+    }
+
+    /// Where packs for fetches come from.
+    #[must_use]
+    pub fn pack_source(&self) -> UploadPack {
+        UploadPack::new(self.common_dir.clone())
+    }
+
+    pub(crate) fn objects_dir(&self) -> PathBuf {
+        self.common_dir.join("objects")
+    }
+
+    /// Waits for the transaction before.
+    pub(crate) fn tx(&self) -> Result<MutexGuard<'_, TxFolder>, StoreError> {
+        Ok(self.writer()?.tx.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn writer(&self) -> Result<&Writer, StoreError> {
+        self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly(self.git_dir.clone()))
+    }
+}
+
+impl Writer {
+    fn open(git_dir: &Path) -> Result<Self, StoreError> {
+        let folder = git_dir.join("zit");
+        let tx = folder.join("tx");
+        fs::create_dir_all(&tx).doing("create", &tx)?;
+        let path = folder.join("lock");
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .doing("open", &path)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { _lock: lock, tx: Mutex::new(TxFolder::new(tx)) }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::InUse(git_dir.to_owned())),
+            Err(TryLockError::Error(error)) => Err(error).doing("lock", &path),
+        }
+    }
+}
+
+/// The path of a bare repository, made absolute.
+fn bare(path: &Path) -> Result<PathBuf, StoreError> {
+    let path = match path.canonicalize() {
+        Ok(path) => path,
+        Err(error) if crate::fsio::is_absent(&error) => {
+            return Err(StoreError::NotARepository(path.to_owned()));
+        }
+        Err(error) => return Err(error).doing("look at", path),
+    };
+    if path.join(".git").exists() {
+        return Err(StoreError::NotBare(path));
+    }
+    let is_one = path.join("HEAD").is_file()
+        && path.join("objects").is_dir()
+        && path.join("refs").is_dir()
+        && path.join("config").is_file();
+    if is_one { Ok(path) } else { Err(StoreError::NotARepository(path)) }
+}
+
+/// Asks git for the git directory and the common one, with the user's own configuration: it refuses a folder that
+/// belongs to somebody else.
+fn discover(path: &Path) -> Result<(PathBuf, PathBuf), StoreError> {
+    let none = || StoreError::NotARepository(path.to_owned());
+    if !path.is_dir() {
+        return Err(none());
+    }
+    let output = Git::anywhere("rev-parse")
+        .folder(path)
+        .args(["--path-format=absolute", "--git-dir", "--git-common-dir"])
+        .output()
+        .map_err(|error| {
+            tracing::debug!(path = %path.display(), %error, "git found no repository");
+            none()
+        })?;
+    let mut lines =
+        output.lines().map(|line| PathBuf::from(std::ffi::OsString::from_vec(line.to_vec())));
+    lines.next().zip(lines.next()).ok_or_else(none)
+}
+
+fn hash_kind(config: &ConfigFile, path: &Path) -> Result<gix_hash::Kind, StoreError> {
+    let format = config.format()?;
+    let unsupported = |what: String| StoreError::Unsupported { path: path.to_owned(), what };
+    if let Some(storage) = format.ref_storage
+        && storage != "files"
+    {
+        return Err(unsupported(format!("its refs are stored as {storage:?}, not as files")));
+    }
+    match format.hash.as_deref() {
+        None | Some("sha1") => Ok(gix_hash::Kind::Sha1),
+        Some("sha256") => Ok(gix_hash::Kind::Sha256),
+        Some(other) => Err(unsupported(format!("its object format is {other:?}"))),
+    }
+}

@@ -1,0 +1,154 @@
+//! The preconditions of a transaction: what git checks, and the five things that a loose reading of it forgets.
+//!
+//! A create fails on an existing ref whatever it holds; `p/q` fails while `p` exists, loose or packed; `d` fails while
+//! `d/e` does; the new value must be an object; and a branch's must be a commit.
+//!
+//! # Source
+//! git-update-ref(1); each compared with it in this crate's tests.
+
+use std::collections::BTreeMap;
+
+use bstr::{BStr, BString, ByteSlice};
+use zit_model::{Oid, RefChange, RefName, RefUpdate};
+
+use super::lock::LockError;
+use super::{PrepareError, RefusedUpdate, RefusedUpdates};
+use crate::Store;
+use crate::error::StoreError;
+use crate::objects::{Kind, Objects};
+use crate::refs::{Refs, Value};
+
+/// Checks every update on its own and against the others.
+pub(crate) fn all(store: &Store, updates: &[RefUpdate]) -> Result<(), PrepareError> {
+    let objects = store.objects()?;
+    let mut refused = among_themselves(updates);
+    for (i, update) in updates.iter().enumerate() {
+        if refused.iter().any(|(index, _)| *index == i) {
+            continue;
+        }
+        let found = match object(update, &objects)? {
+            Some(found) => Some(found),
+            None => one(&store.refs, update)?,
+        };
+        refused.extend(found.map(|found| (i, found)));
+    }
+    refused.sort_by_key(|(index, _)| *index);
+    if refused.is_empty() { Ok(()) } else { Err(PrepareError::Refused(RefusedUpdates(refused))) }
+}
+
+/// Names that occur twice, or one as the folder of another.
+fn among_themselves(updates: &[RefUpdate]) -> Vec<(usize, RefusedUpdate)> {
+    let mut seen: BTreeMap<&BStr, usize> = BTreeMap::new();
+    let mut refused = Vec::new();
+    for (i, update) in updates.iter().enumerate() {
+        if seen.insert(update.name.as_bstr(), i).is_some() {
+            refused.push((i, RefusedUpdate::Duplicate { name: update.name.clone() }));
+        }
+    }
+    for (i, update) in updates.iter().enumerate() {
+        let above = folders(update.name.as_bstr()).find_map(|folder| seen.get(folder));
+        if let Some(with) = above.and_then(|index| updates.get(*index)) {
+            let (name, with) = (update.name.clone(), with.name.clone());
+            refused.push((i, RefusedUpdate::NameConflict { name, with }));
+        }
+    }
+    refused
+}
+
+/// Whether the new value may be the ref's at all.
+fn object(update: &RefUpdate, objects: &Objects) -> Result<Option<RefusedUpdate>, StoreError> {
+    let Some(oid) = update.change.new_value() else { return Ok(None) };
+    let name = update.name.clone();
+    Ok(match objects.kind(oid)? {
+        None => Some(RefusedUpdate::MissingObject { name, oid }),
+        Some(kind) if kind != Kind::Commit && name.branch().is_some() => {
+            Some(RefusedUpdate::NotACommit { name, oid, kind })
+        }
+        Some(_) => None,
+    })
+}
+
+/// Whether the ref holds what it must.
+fn one(refs: &Refs, update: &RefUpdate) -> Result<Option<RefusedUpdate>, StoreError> {
+    let name = update.name.clone();
+    let found = match refs.value(name.as_bstr())? {
+        Some(Value::Symbolic(target)) => return Ok(Some(RefusedUpdate::Symbolic { name, target })),
+        Some(Value::Broken) => return Ok(Some(RefusedUpdate::Broken { name })),
+        Some(Value::Oid(oid)) => Some(oid),
+        None => None,
+    };
+    match (update.change, found) {
+        (RefChange::Create { .. }, Some(found)) => Ok(Some(RefusedUpdate::Exists { name, found })),
+        (RefChange::Create { .. }, None) => name_conflict(refs, &name),
+        (RefChange::Move { old, .. } | RefChange::Delete { old }, found) => {
+            Ok(stale(name, old, found))
+        }
+    }
+}
+
+fn stale(name: RefName, expected: Oid, found: Option<Oid>) -> Option<RefusedUpdate> {
+    match found {
+        None => Some(RefusedUpdate::Missing { name, expected }),
+        Some(found) if found != expected => Some(RefusedUpdate::Stale { name, expected, found }),
+        Some(_) => None,
+    }
+}
+
+/// Whether a ref exists that would have to be a folder of `name`, or that `name` would have to be a folder of.
+pub(crate) fn name_conflict(
+    refs: &Refs,
+    name: &RefName,
+) -> Result<Option<RefusedUpdate>, StoreError> {
+    let conflict = |with: &BStr| {
+        RefName::new(with).ok().map(|with| RefusedUpdate::NameConflict { name: name.clone(), with })
+    };
+    for folder in folders(name.as_bstr()) {
+        if refs.value(folder)?.is_some() {
+            return Ok(conflict(folder));
+        }
+    }
+    let mut below = name.as_bstr().to_owned();
+    if let Some(found) = refs.first_loose_below(below.as_bstr())? {
+        return Ok(conflict(found.as_bstr()));
+    }
+    below.push(b'/');
+    let packed = refs.packed.first_below(below.as_bstr())?;
+    Ok(packed.and_then(|found| conflict(found.as_bstr())))
+}
+
+/// The names that are folders of a refname, below `refs/`: of `refs/a/b/c` they are `refs/a` and `refs/a/b`.
+fn folders(name: &BStr) -> impl Iterator<Item = &BStr> {
+    let start = b"refs/".len();
+    let slashes = name.iter().enumerate().skip(start).filter(|(_, byte)| **byte == b'/');
+    slashes.filter_map(move |(end, _)| name.get(..end)).map(ByteSlice::as_bstr)
+}
+
+/// A lock that was not to be had, as the refusal of its ref.
+pub(crate) fn unlocked(
+    store: &Store,
+    name: &RefName,
+    error: LockError,
+) -> Result<RefusedUpdate, StoreError> {
+    let locked = |suffix: &str| {
+        let mut lock: BString = name.as_bstr().to_owned();
+        lock.extend_from_slice(suffix.as_bytes());
+        RefusedUpdate::Locked { name: name.clone(), lock }
+    };
+    match error {
+        LockError::Held(_) => Ok(locked(".lock")),
+        LockError::Blocked(_) => {
+            Ok(name_conflict(&store.refs, name)?.unwrap_or_else(|| locked("")))
+        }
+        LockError::Io(error) => Err(error),
+    }
+}
+
+/// Refusals by name as refusals by index.
+pub(crate) fn refused(updates: &[RefUpdate], refused: Vec<RefusedUpdate>) -> PrepareError {
+    let index =
+        |name: &RefName| updates.iter().position(|update| update.name == *name).unwrap_or(0);
+    let mut refused: Vec<_> =
+        refused.into_iter().map(|refused| (index(refused.name()), refused)).collect();
+    refused.sort_by_key(|(index, _)| *index);
+    PrepareError::Refused(RefusedUpdates(refused))
+}

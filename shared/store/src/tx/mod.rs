@@ -1,0 +1,425 @@
+//! The ref transaction: prepare, then commit or drop.
+//!
+//! # Stages
+//!
+//! 1. **Look** ([`check`]). Every update is checked against the refs as they are, without a lock. Whoever has lost
+//!    already learns it here, with the value found, before anything is written.
+//! 2. **Plan** ([`plan`]). `zit/tx/` in the git directory gets one file per ref with what the ref file shall hold, each
+//!    flushed; with several refs also a `plan` of all (name, old, new).
+//! 3. **Lock** ([`lock`]). A ref's lock is its file of stage 2, hard-linked to `<ref>.lock`. A link is as exclusive as
+//!    the `O_EXCL` of stock git, which honours it; and since both names are one inode, recovery tells a lock of ours that
+//!    a crash left behind from one that a running git holds. A deletion also locks `packed-refs`, as git does, also when
+//!    the file need not change: otherwise `git pack-refs` could pack the ref while it goes away, and bring it back.
+//! 4. **Verify**. Stage 1 again, now under the locks. Its answer stands.
+//! 5. **Commit** ([`apply`]). One ref: the rename of its lock is the commit point. Several: the rename of `plan` to `intent` is, and
+//!    is flushed before the first ref moves. Then the refs move, their folders are flushed, and `intent` goes.
+//!
+//! Dropping a [`Prepared`] undoes stages 2 to 4 and leaves nothing.
+//!
+//! # What a reader may see
+//!
+//! Before the commit point every ref as it was; after [`Prepared::commit`] returns every ref as it shall be, also after
+//! power loss. In between a reader of several refs may see some moved and some not, as with stock git; a crash there is
+//! finished by the next [`Store::open`](crate::Store::open), before anything else looks.
+//!
+//! # Recovery
+//!
+//! With an `intent` each of its refs is written if it still holds its old value, and left if it holds the new one or
+//! anything else (stock git moved it later: that is logged). Without one, locks that share an inode with a file of
+//! `zit/tx` are removed, and then the files. Locks of other programs are left alone.
+//!
+//! The folder must lie on a file system with hard links.
+
+mod apply;
+mod check;
+mod lock;
+mod plan;
+mod recover;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::MutexGuard;
+
+use bstr::{BStr, BString};
+use zit_model::{Oid, RefName, RefUpdate};
+
+use crate::crash::crash_point;
+use crate::error::{Doing, StoreError};
+use crate::objects::Kind;
+use crate::{Store, fsio};
+
+pub(crate) use recover::recover;
+
+use apply::{PackedLock, Step};
+use lock::{Lock, LockError};
+
+/// `zit/tx`, for the one transaction at a time that may use it.
+pub(crate) struct TxFolder {
+    path: PathBuf,
+    /// A transaction failed half way; recovery comes before the next.
+    unfinished: bool,
+}
+
+impl TxFolder {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, unfinished: false }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    fn plan(&self) -> PathBuf {
+        self.file("plan")
+    }
+
+    fn intent(&self) -> PathBuf {
+        self.file("intent")
+    }
+}
+
+/// Why one update of a transaction is refused.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RefusedUpdate {
+    /// It was to be created, and exists.
+    #[error("{name} already exists at {}", found.short())]
+    Exists {
+        /// The ref.
+        name: RefName,
+        /// What it holds.
+        found: Oid,
+    },
+    /// It was to hold a value, and does not exist.
+    #[error("{name} does not exist; expected {}", expected.short())]
+    Missing {
+        /// The ref.
+        name: RefName,
+        /// The value it was to hold.
+        expected: Oid,
+    },
+    /// It holds another value than it was to.
+    #[error("{name} is at {}, not at {}", found.short(), expected.short())]
+    Stale {
+        /// The ref.
+        name: RefName,
+        /// The value it was to hold.
+        expected: Oid,
+        /// The value it holds.
+        found: Oid,
+    },
+    /// A ref cannot be the folder of another.
+    #[error("{name} conflicts with the ref {with}")]
+    NameConflict {
+        /// The ref.
+        name: RefName,
+        /// A ref that exists, or another of the same transaction.
+        with: RefName,
+    },
+    /// Another program holds a lock, and held it until the wait was over.
+    #[error("{name} is locked by another program ({lock})")]
+    Locked {
+        /// The ref.
+        name: RefName,
+        /// What is in the way, relative to the git directory.
+        lock: BString,
+    },
+    /// The new value names no object.
+    #[error("{name}: object {} is missing", oid.short())]
+    MissingObject {
+        /// The ref.
+        name: RefName,
+        /// The new value.
+        oid: Oid,
+    },
+    /// A branch names commits only.
+    #[error("{name}: {} is a {kind}, not a commit", oid.short())]
+    NotACommit {
+        /// The ref.
+        name: RefName,
+        /// The new value.
+        oid: Oid,
+        /// What it is.
+        kind: Kind,
+    },
+    /// The transaction names the ref twice.
+    #[error("{name} is updated twice")]
+    Duplicate {
+        /// The ref.
+        name: RefName,
+    },
+    /// A symbolic ref is not updated, neither itself nor through it.
+    #[error("{name} is a symbolic ref to {target}")]
+    Symbolic {
+        /// The ref.
+        name: RefName,
+        /// What it names.
+        target: BString,
+    },
+    /// The ref's file holds neither an oid nor a ref.
+    #[error("{name} is broken: its file holds no object id")]
+    Broken {
+        /// The ref.
+        name: RefName,
+    },
+}
+
+impl RefusedUpdate {
+    /// The ref it is about.
+    #[must_use]
+    pub fn name(&self) -> &RefName {
+        match self {
+            Self::Exists { name, .. }
+            | Self::Missing { name, .. }
+            | Self::Stale { name, .. }
+            | Self::NameConflict { name, .. }
+            | Self::Locked { name, .. }
+            | Self::MissingObject { name, .. }
+            | Self::NotACommit { name, .. }
+            | Self::Duplicate { name }
+            | Self::Symbolic { name, .. }
+            | Self::Broken { name } => name,
+        }
+    }
+
+    /// What to do about it, where there is something to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Exists { .. } | Self::Missing { .. } | Self::Stale { .. } => {
+                Some("fetch, and decide again on what is there now")
+            }
+            Self::NameConflict { .. } => Some("choose another name, or delete the ref in the way"),
+            Self::Locked { .. } => Some("try again; remove the file if no git program is running"),
+            Self::MissingObject { .. } => Some("push the object along with the ref"),
+            Self::NotACommit { .. } => Some("push it as a tag or below another folder of refs/"),
+            Self::Symbolic { .. } => Some("push to the ref that it names"),
+            Self::Broken { .. } => Some("run `git fsck` in the repository"),
+            Self::Duplicate { .. } => None,
+        }
+    }
+}
+
+/// Every refused update of a transaction, with its index, in that order. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedUpdates(pub Vec<(usize, RefusedUpdate)>);
+
+impl std::fmt::Display for RefusedUpdates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, (_, refused)) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("; ")?;
+            }
+            write!(f, "{refused}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a transaction was not prepared. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// Some updates may not be.
+    #[error("{0}")]
+    Refused(RefusedUpdates),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A transaction that holds its locks and whose every precondition has been verified under them.
+#[must_use = "dropping a prepared transaction undoes it"]
+pub struct Prepared<'a> {
+    // In the order of dropping: the folder is free for the next transaction once the locks are gone.
+    steps: Vec<Step>,
+    packed: Option<PackedLock>,
+    folder: MutexGuard<'a, TxFolder>,
+    store: &'a Store,
+}
+
+impl std::fmt::Debug for Prepared<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.steps.iter().map(|step| &step.update)).finish()
+    }
+}
+
+impl Store {
+    /// Locks the refs of `updates` and checks every precondition. Waits for the transaction before: preparing a second
+    /// one in the same thread while holding a first never returns.
+    ///
+    /// # Errors
+    /// [`PrepareError::Refused`] with every refused update; [`PrepareError::Store`] when the file system refuses.
+    pub fn prepare(&self, updates: &[RefUpdate]) -> Result<Prepared<'_>, PrepareError> {
+        let mut folder = self.tx()?;
+        if folder.unfinished {
+            recover(self, &mut folder)?;
+        }
+        check::all(self, updates)?;
+        let mut prepared = Prepared { steps: Vec::new(), packed: None, folder, store: self };
+        prepared.plan(updates)?;
+        prepared.lock(updates)?;
+        check::all(self, updates)?;
+        prepared.settle(updates)?;
+        crash_point("tx.verified");
+        Ok(prepared)
+    }
+}
+
+impl Prepared<'_> {
+    /// Writes and flushes what the refs shall hold.
+    fn plan(&mut self, updates: &[RefUpdate]) -> Result<(), StoreError> {
+        let mut sorted: Vec<&RefUpdate> = updates.iter().collect();
+        sorted.sort_by(|a, b| a.name.cmp(&b.name));
+        for (i, update) in sorted.into_iter().enumerate() {
+            let file = self.folder.file(&i.to_string());
+            let written = fsio::write_new(&file, &apply::content(update.change.new_value()));
+            self.noting(written)?;
+            let lock = Lock::planned(file, self.store.refs.path(update.name.as_bstr()));
+            self.steps.push(Step { update: update.clone(), lock });
+        }
+        if self.steps.len() > 1 {
+            let updates: Vec<RefUpdate> =
+                self.steps.iter().map(|step| step.update.clone()).collect();
+            let written = fsio::write_new(&self.folder.plan(), &plan::encode(&updates))
+                .and_then(|()| fsio::sync(&self.folder.path));
+            self.noting(written)?;
+        }
+        crash_point("tx.planned");
+        Ok(())
+    }
+
+    fn lock(&mut self, updates: &[RefUpdate]) -> Result<(), PrepareError> {
+        let wait = self.store.config()?.ref_lock_wait;
+        let mut refused = Vec::new();
+        for step in &mut self.steps {
+            if let Err(error) = step.lock.take(wait) {
+                refused.push(check::unlocked(self.store, &step.update.name, error)?);
+            }
+        }
+        if refused.is_empty() && self.steps.iter().any(Step::is_delete) {
+            refused = self.lock_packed()?;
+        }
+        if !refused.is_empty() {
+            return Err(check::refused(updates, refused));
+        }
+        crash_point("tx.locked");
+        Ok(())
+    }
+
+    /// Locks `packed-refs`; the deletions are refused where somebody else holds it.
+    fn lock_packed(&mut self) -> Result<Vec<RefusedUpdate>, StoreError> {
+        let file = self.folder.file("packed");
+        let written = fsio::write_new(&file, b"");
+        self.noting(written)?;
+        let mut lock = Lock::planned(file, self.store.refs.packed.path().to_owned());
+        let taken = lock.take(self.store.config()?.packed_refs_wait);
+        self.packed = Some(PackedLock::new(lock));
+        match taken {
+            Ok(()) => Ok(Vec::new()),
+            Err(LockError::Held(_) | LockError::Blocked(_)) => {
+                let deletes = self.steps.iter().filter(|step| step.is_delete());
+                let locked = |name: &RefName| RefusedUpdate::Locked {
+                    name: name.clone(),
+                    lock: "packed-refs.lock".into(),
+                };
+                Ok(deletes.map(|step| locked(&step.update.name)).collect())
+            }
+            Err(LockError::Io(error)) => Err(error),
+        }
+    }
+
+    /// Clears the way for the files, and writes what `packed-refs` shall hold.
+    fn settle(&mut self, updates: &[RefUpdate]) -> Result<(), PrepareError> {
+        for step in self.steps.iter().filter(|step| !step.is_delete()) {
+            let name = &step.update.name;
+            if !fsio::remove_empty_folders(step.lock.target()) {
+                let lock = name.as_bstr().to_owned();
+                let refused = RefusedUpdate::Locked { name: name.clone(), lock };
+                return Err(check::refused(updates, vec![refused]));
+            }
+        }
+        let deleted: BTreeSet<&BStr> = self
+            .steps
+            .iter()
+            .filter(|step| step.is_delete())
+            .map(|step| step.update.name.as_bstr())
+            .collect();
+        let file = self.folder.file("packed.next");
+        let written = match &mut self.packed {
+            Some(packed) => packed.write_next(file, &deleted),
+            None => Ok(()),
+        };
+        Ok(self.noting(written)?)
+    }
+
+    /// Moves the refs.
+    ///
+    /// # Errors
+    /// As the file system says. Whether the transaction happened is then decided, wholly, by the next
+    /// [`Store::prepare`] or [`Store::open`].
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        let mut committed = false;
+        let result = self.carry_out(&mut committed);
+        if result.is_err() {
+            self.folder.unfinished = true;
+            if committed {
+                // The locks keep others out until recovery has finished the work.
+                self.steps.iter_mut().for_each(|step| step.lock.leave());
+                self.packed.iter_mut().for_each(PackedLock::leave);
+            }
+        }
+        result
+    }
+
+    fn carry_out(&mut self, committed: &mut bool) -> Result<(), StoreError> {
+        let several = self.steps.len() > 1;
+        if several {
+            let (plan, intent) = (self.folder.plan(), self.folder.intent());
+            std::fs::rename(&plan, &intent).doing("rename", &plan)?;
+            *committed = true;
+            fsio::sync(&self.folder.path)?;
+            crash_point("tx.intent");
+        }
+        apply::apply(&self.store.refs, &mut self.steps, self.packed.as_mut())?;
+        if several {
+            fsio::remove_file(&self.folder.intent())?;
+            fsio::sync(&self.folder.path)?;
+        }
+        crash_point("tx.done");
+        Ok(())
+    }
+
+    /// Remembers a failure to write in the folder, which recovery must then look at.
+    fn noting(&mut self, written: Result<(), StoreError>) -> Result<(), StoreError> {
+        self.folder.unfinished |= written.is_err();
+        written
+    }
+}
+
+impl Drop for Prepared<'_> {
+    /// Undoes whatever was not carried out. The locks go with the steps.
+    fn drop(&mut self) {
+        if fsio::remove_file(&self.folder.plan()).is_err() {
+            self.folder.unfinished = true;
+        }
+    }
+}
+
+/// Makes HEAD name a ref: the same files and lock, one rename.
+pub(crate) fn set_head(
+    store: &Store,
+    folder: &mut TxFolder,
+    name: &RefName,
+) -> Result<(), StoreError> {
+    if folder.unfinished {
+        recover(store, folder)?;
+    }
+    let file = folder.file("head");
+    let mut content = b"ref: ".to_vec();
+    content.extend_from_slice(name.as_bstr());
+    content.push(b'\n');
+    let mut lock = Lock::planned(file.clone(), store.refs.head_path().to_owned());
+    fsio::write_new(&file, &content)?;
+    lock.take(store.config()?.ref_lock_wait).map_err(LockError::into_store)?;
+    lock.publish()?;
+    fsio::sync(store.git_dir())
+}

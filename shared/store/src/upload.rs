@@ -1,0 +1,129 @@
+//! Packs for fetches: one request of the fetch protocol, answered by `git upload-pack`.
+//!
+//! [`PackSource`] is the door behind which other engines can stand. A [`PackStream`] is used from two threads, or the
+//! request is written whole before the answer is read: a fetch request is bounded, an answer is not.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+use crate::error::StoreError;
+use crate::git::{Git, GitError, read_start, said};
+
+/// The version of the fetch protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolVersion {
+    /// Without a version.
+    V0,
+    /// As 0, announced.
+    V1,
+    /// Commands.
+    V2,
+}
+
+/// Which half of a stateless exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// The refs and capabilities that come before a request; nothing is read.
+    Advertise,
+    /// The answer to one request.
+    Respond,
+}
+
+/// Something that answers requests of the fetch protocol.
+pub trait PackSource {
+    /// Begins one exchange.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it cannot be begun.
+    fn start(&self, version: ProtocolVersion, exchange: Exchange)
+    -> Result<PackStream, StoreError>;
+}
+
+/// Stock git's `upload-pack`, one process per request.
+pub struct UploadPack {
+    git_dir: PathBuf,
+}
+
+/// One exchange under way: the request goes in, the answer is read. Dropping it ends the program.
+pub struct PackStream {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+}
+
+impl UploadPack {
+    pub(crate) fn new(git_dir: PathBuf) -> Self {
+        Self { git_dir }
+    }
+}
+
+impl PackSource for UploadPack {
+    fn start(
+        &self,
+        version: ProtocolVersion,
+        exchange: Exchange,
+    ) -> Result<PackStream, StoreError> {
+        // Whoever serves a repository has decided to trust it, whoever owns its files.
+        let mut git = Git::at(&self.git_dir, &["safe.directory=*"], "upload-pack")
+            .args(["--stateless-rpc", "--strict"]);
+        git = match version {
+            ProtocolVersion::V0 => git,
+            ProtocolVersion::V1 => git.env("GIT_PROTOCOL", "version=1"),
+            ProtocolVersion::V2 => git.env("GIT_PROTOCOL", "version=2"),
+        };
+        if exchange == Exchange::Advertise {
+            git = git.arg("--http-backend-info-refs");
+        }
+        let mut child = git.arg("--").arg(&self.git_dir).spawn()?;
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        Ok(PackStream { child, stdin, stdout, stderr })
+    }
+}
+
+impl PackStream {
+    /// Where the request goes. Drop it to end the request. `None` the second time.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.stdin.take()
+    }
+
+    /// Where the answer comes from, for a caller that reads it elsewhere. `None` the second time.
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.stdout.take()
+    }
+
+    /// Waits for the end, once the answer has been read.
+    ///
+    /// # Errors
+    /// [`StoreError::Git`] with what git said when it failed.
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        drop((self.stdin.take(), self.stdout.take()));
+        let command = || "upload-pack".to_owned();
+        let lost = |source| GitError::Pipe { command: command(), source };
+        let stderr = read_start(self.stderr.take()).map_err(lost)?;
+        let status = self.child.wait().map_err(lost)?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(GitError::Failed { command: command(), status, said: said(&stderr) }.into())
+    }
+}
+
+impl Read for PackStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.stdout {
+            Some(stdout) => stdout.read(buffer),
+            None => Ok(0),
+        }
+    }
+}
+
+impl Drop for PackStream {
+    fn drop(&mut self) {
+        // An exchange that is over has nothing to kill; one that is not must not outlive its request.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

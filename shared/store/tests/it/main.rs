@@ -1,0 +1,5 @@
+//! The store's suites, each against real repositories with stock git beside it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
+
+mod refs;
+mod support;

@@ -1,0 +1,175 @@
+//! A repository in a temporary folder, with stock git beside the store.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+use zit_model::{Oid, RefChange, RefName, RefUpdate};
+use zit_store::{Access, PrepareError, RefusedUpdate, Store};
+
+pub(crate) struct Repo {
+    pub(crate) folder: TempDir,
+    pub(crate) path: PathBuf,
+}
+
+pub(crate) fn name(name: &str) -> RefName {
+    RefName::new(name).unwrap()
+}
+
+pub(crate) fn create(to: &str, new: Oid) -> RefUpdate {
+    RefUpdate { name: name(to), change: RefChange::Create { new } }
+}
+
+pub(crate) fn moved(to: &str, old: Oid, new: Oid) -> RefUpdate {
+    RefUpdate { name: name(to), change: RefChange::Move { old, new } }
+}
+
+pub(crate) fn delete(what: &str, old: Oid) -> RefUpdate {
+    RefUpdate { name: name(what), change: RefChange::Delete { old } }
+}
+
+/// Git with an environment that depends on nothing.
+pub(crate) fn git_command(git_dir: &Path) -> Command {
+    #[allow(clippy::disallowed_methods, reason = "git is the oracle")]
+    let mut command = Command::new("git");
+    command
+        .env("GIT_DIR", git_dir)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("LC_ALL", "C");
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), "A U Thor");
+        command.env(format!("GIT_{role}_EMAIL"), "a@example.org");
+        command.env(format!("GIT_{role}_DATE"), "1700000000 +0000");
+    }
+    command
+}
+
+pub(crate) fn run(mut command: Command, stdin: &[u8]) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that does not read is judged by its output.
+    let _ = child.stdin.take().unwrap().write_all(stdin);
+    child.wait_with_output().unwrap()
+}
+
+impl Repo {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.git");
+        Store::init(&path).unwrap();
+        Self { folder, path }
+    }
+
+    /// A repository without the store's own configuration, for git alone.
+    pub(crate) fn referee(&self) -> Store {
+        Store::open(&self.path, Access::Referee).unwrap()
+    }
+
+    pub(crate) fn try_git(&self, args: &[&str], stdin: &[u8]) -> Output {
+        let mut command = git_command(&self.path);
+        command.args(args);
+        run(command, stdin)
+    }
+
+    #[track_caller]
+    pub(crate) fn git_with(&self, args: &[&str], stdin: &[u8]) -> String {
+        let output = self.try_git(args, stdin);
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    }
+
+    #[track_caller]
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        self.git_with(args, b"")
+    }
+
+    pub(crate) fn blob(&self, content: &str) -> Oid {
+        self.git_with(&["hash-object", "-w", "--stdin"], content.as_bytes()).parse().unwrap()
+    }
+
+    /// A tree of files; a path may have one folder.
+    pub(crate) fn tree(&self, files: &[(&str, &str)]) -> Oid {
+        let index = self.folder.path().join("index");
+        let mut lines = String::new();
+        for (path, content) in files {
+            lines.push_str(&format!("100644 {}\t{path}\n", self.blob(content)));
+        }
+        let indexed = |args: &[&str], stdin: &str| {
+            let mut command = git_command(&self.path);
+            command.env("GIT_INDEX_FILE", &index).args(args);
+            let output = run(command, stdin.as_bytes());
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let _ = std::fs::remove_file(&index);
+        indexed(&["update-index", "--add", "--index-info"], &lines);
+        indexed(&["write-tree"], "").trim().parse().unwrap()
+    }
+
+    pub(crate) fn commit(&self, files: &[(&str, &str)], parents: &[Oid], message: &str) -> Oid {
+        let tree = self.tree(files).to_string();
+        let mut args = vec!["commit-tree".to_owned(), tree, "-m".to_owned(), message.to_owned()];
+        for parent in parents {
+            args.extend(["-p".to_owned(), parent.to_string()]);
+        }
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        self.git(&args).parse().unwrap()
+    }
+
+    /// Commits that are all different and share the empty tree.
+    pub(crate) fn commits<const N: usize>(&self) -> [Oid; N] {
+        std::array::from_fn(|i| self.commit(&[], &[], &format!("commit {i}")))
+    }
+
+    /// Every ref, as git sees it.
+    pub(crate) fn git_refs(&self) -> BTreeMap<String, String> {
+        let listed = self.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
+        let pairs = listed.lines().filter_map(|line| line.split_once(' '));
+        pairs.map(|(name, oid)| (name.to_owned(), oid.to_owned())).collect()
+    }
+
+    /// Every ref, as the store sees it.
+    pub(crate) fn store_refs(store: &Store) -> BTreeMap<String, String> {
+        let refs = store.refs().unwrap();
+        refs.into_iter().map(|found| (found.name.to_string(), found.oid.to_string())).collect()
+    }
+
+    /// Every file below the repository, sorted.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        let mut folders = vec![self.path.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { folders.push(path) } else { files.push(path) }
+            }
+        }
+        files.sort();
+        files
+    }
+}
+
+pub(crate) fn commit(
+    store: &Store,
+    updates: &[RefUpdate],
+) -> Result<(), Vec<(usize, RefusedUpdate)>> {
+    match store.prepare(updates) {
+        Ok(prepared) => {
+            prepared.commit().unwrap();
+            Ok(())
+        }
+        Err(PrepareError::Refused(refused)) => Err(refused.0),
+        Err(PrepareError::Store(error)) => panic!("{error}"),
+    }
+}
