@@ -179,3 +179,97 @@ fn file_write(language: Option<Language>, old: Option<Side<'_>>, new: Option<Sid
         refs: BTreeSet::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(clippy::unnecessary_wraps, reason = "compare takes versions that may not exist")]
+    fn side(kind: FileKind, bytes: &[u8]) -> Option<Side<'_>> {
+        Some(Side { kind, bytes })
+    }
+
+    #[track_caller]
+    fn fallback(path: &str, old: Option<Side<'_>>, new: Option<Side<'_>>) -> Option<Fallback> {
+        let path = Resource::file(path).unwrap();
+        let footprint = compare(&path, old, new);
+        let is_whole = footprint.writes.keys().eq([&path]);
+        assert_eq!(is_whole, footprint.fallback.is_some(), "{footprint:?}");
+        footprint.fallback
+    }
+
+    #[test]
+    fn whatever_cannot_be_taken_apart_is_the_whole_file_and_says_why() {
+        use FileKind::{Executable, Regular, Submodule, Symlink};
+        let good = side(Regular, b"fn f() {}\n");
+        let large = vec![b'\n'; MAX_FILE + 1];
+        for (path, old, new, why) in [
+            ("x.bin", good, None, Fallback::NoGrammar),
+            ("x.rs", good, side(Regular, b"fn f() { \0 }"), Fallback::Binary),
+            ("x.rs", good, side(Regular, b"fn f() { \xff }"), Fallback::NotUtf8),
+            ("x.rs", good, side(Regular, &large), Fallback::TooLarge),
+            ("x.rs", good, side(Symlink, b"y.rs"), Fallback::NotRegular),
+            ("x.rs", side(Submodule, b"1"), side(Submodule, b"2"), Fallback::NotRegular),
+            ("x.rs", good, side(Executable, b"fn f() {}\n"), Fallback::ModeChange),
+            ("x.rs", good, side(Regular, b"fn f( {}\n"), Fallback::DoesNotParse),
+            ("x.rs", side(Regular, b"fn f( {}\n"), good, Fallback::DoesNotParse),
+            ("x.rs", None, side(Regular, b""), Fallback::Empty),
+            ("x.rs", side(Regular, b"// a\n"), None, Fallback::Empty),
+        ] {
+            assert_eq!(fallback(path, old, new), Some(why), "{path} {why:?}");
+        }
+        assert_eq!(fallback("x.rs", good, None), None);
+        assert_eq!(fallback("x.rs", None, None), None);
+    }
+
+    #[test]
+    fn a_file_that_loses_its_last_unit_without_going_away_is_no_whole_write() {
+        let (old, new) = (side(FileKind::Regular, b"fn f() {}\n"), side(FileKind::Regular, b""));
+        let footprint = compare(&Resource::file("x.rs").unwrap(), old, new);
+        assert_eq!(footprint.fallback, None);
+        assert_eq!(
+            footprint.writes.values().map(|w| w.change).collect::<Vec<_>>(),
+            [WriteKind::Removed]
+        );
+    }
+
+    #[test]
+    fn depth_costs_no_stack() {
+        for (path, open, close, around) in [
+            ("x.rs", "(", ")", ("fn f() { ", " }")),
+            ("x.rs", "mod m {", "}", ("", "")),
+            ("x.py", "[", "]", ("x = ", "\n")),
+            ("x.ts", "{", "}", ("function f() {", "}")),
+            ("x.go", "(", ")", ("package a\nvar x = ", "\n")),
+            ("x.md", "> ", "", ("", "")),
+        ] {
+            let deep =
+                around.0.to_owned() + &open.repeat(20_000) + "1" + &close.repeat(20_000) + around.1;
+            let path = Resource::file(path).unwrap();
+            let footprint = compare(&path, None, side(FileKind::Regular, deep.as_bytes()));
+            assert!(!footprint.writes.is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn lines_and_signatures_tell_where_and_what() {
+        let old = b"use a;\n\n/// Doc.\npub fn f(\n    a: u8, // why\n) -> u8 {\n    1\n}\n";
+        let new = b"use a;\n\n/// Doc.\npub fn f(\n    a: u16,\n) -> u8 {\n    1\n}\n";
+        let path = Resource::file("x.rs").unwrap();
+        let footprint = compare(&path, side(FileKind::Regular, old), side(FileKind::Regular, new));
+        let write = &footprint.writes[&"x.rs#f".parse().unwrap()];
+        assert_eq!(write.lines, Some((4, 8)));
+        assert_eq!(write.old_signature.as_deref(), Some("pub fn f( a: u8, ) -> u8"));
+        assert_eq!(write.new_signature.as_deref(), Some("pub fn f( a: u16, ) -> u8"));
+        assert_eq!(write.name.as_deref(), Some("f"));
+    }
+
+    #[test]
+    fn a_signature_is_bounded() {
+        let long = format!("fn f({}) {{}}", "a: u8, ".repeat(500));
+        let path = Resource::file("x.rs").unwrap();
+        let footprint = compare(&path, None, side(FileKind::Regular, long.as_bytes()));
+        let signature = footprint.writes.values().next().unwrap().new_signature.clone().unwrap();
+        assert_eq!(signature.chars().count(), 200);
+    }
+}

@@ -156,3 +156,123 @@ impl<'a> Mentions<'a> {
         at.iter().find(|(in_language, _)| in_language.shares_names_with(language)).map(|hit| hit.1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FileKind, Side, compare};
+
+    fn change(files: &[(&str, &str, &str)]) -> Footprint {
+        Footprint::from_files(files.iter().map(|(path, old, new)| {
+            let side = |text| Some(Side { kind: FileKind::Regular, bytes: str::as_bytes(text) });
+            compare(&Resource::file(path).unwrap(), side(old), side(new))
+        }))
+    }
+
+    #[track_caller]
+    fn check(mine: &Footprint, theirs: &Footprint, expected: &[&str]) {
+        let shown = |conflict: &Conflict| {
+            let name = conflict.name.as_deref().unwrap_or("-");
+            let Conflict { kind, mine, theirs, .. } = conflict;
+            format!("{} {mine} {theirs} {name}", kind.as_str())
+        };
+        let found: Vec<_> = conflicts(mine, theirs).iter().map(shown).collect();
+        assert_eq!(found, expected);
+    }
+
+    const BASE: &str = "fn a() {}\nfn b() {}\n";
+
+    #[test]
+    fn two_functions_of_one_file_compose() {
+        let mine = change(&[("x.rs", BASE, "fn a() { 1; }\nfn b() {}\n")]);
+        let theirs = change(&[("x.rs", BASE, "fn a() {}\nfn b() { 2; }\n")]);
+        check(&mine, &theirs, &[]);
+    }
+
+    #[test]
+    fn two_edits_of_one_function_are_write_write() {
+        let mine = change(&[("x.rs", BASE, "fn a() { 1; }\nfn b() {}\n")]);
+        let theirs = change(&[("x.rs", BASE, "fn a() { 2; }\nfn b() {}\n")]);
+        check(&mine, &theirs, &["write-write x.rs#a x.rs#a -"]);
+    }
+
+    #[test]
+    fn the_same_edit_twice_is_no_conflict_even_where_its_interface_is_used() {
+        let new = "fn a(x: u8) { 1; }\nfn b() { a(1) }\n";
+        let both = change(&[("x.rs", BASE, new)]);
+        check(&both, &both, &[]);
+        let gone = change(&[("x.rs", BASE, "fn b() {}\n")]);
+        check(&gone, &gone, &[]);
+    }
+
+    #[test]
+    fn a_new_call_meets_a_changed_or_removed_callee_in_both_directions() {
+        let user = change(&[("y.rs", "fn c() {}\n", "fn c() { a() }\n")]);
+        for new in ["fn a(x: u8) {}\nfn b() {}\n", "fn b() {}\n"] {
+            let changed = change(&[("x.rs", BASE, new)]);
+            check(&user, &changed, &["read-write y.rs#c x.rs#a a"]);
+            check(&changed, &user, &["write-read x.rs#a y.rs#c a"]);
+        }
+    }
+
+    #[test]
+    fn a_changed_body_meets_no_caller() {
+        let user = change(&[("y.rs", "fn c() {}\n", "fn c() { a() }\n")]);
+        let changed = change(&[("x.rs", BASE, "fn a() { 1; }\nfn b() {}\n")]);
+        check(&user, &changed, &[]);
+    }
+
+    #[test]
+    fn a_changed_method_is_met_by_a_mention_of_its_type() {
+        let old = "struct T;\nimpl T { fn m(&self) {} }\n";
+        let changed = change(&[("x.rs", old, "struct T;\nimpl T { fn m(&self, x: u8) {} }\n")]);
+        let user = change(&[("y.rs", "fn c() {}\n", "fn c() { T::m(&T) }\n")]);
+        check(&user, &changed, &["read-write y.rs#c x.rs#T::m T"]);
+    }
+
+    #[test]
+    fn a_new_required_member_meets_a_new_implementor() {
+        let theirs = change(&[("x.rs", "trait T {}\n", "trait T { fn m(&self); }\n")]);
+        let mine = change(&[("y.rs", "struct S;\n", "struct S;\nimpl T for S {}\n")]);
+        check(&mine, &theirs, &["read-write y.rs#S x.rs#T::m T"]);
+    }
+
+    #[test]
+    fn a_whole_file_meets_every_part_of_it() {
+        let mine = change(&[("x.rs", BASE, "fn a( {}\n")]);
+        let theirs = change(&[("x.rs", BASE, "fn a() { 1; }\nfn b() { 2; }\n")]);
+        check(&mine, &theirs, &["write-write x.rs x.rs#a -", "write-write x.rs x.rs#b -"]);
+        check(&theirs, &mine, &["write-write x.rs#a x.rs -"]);
+    }
+
+    #[test]
+    fn a_declared_read_meets_a_write_of_it() {
+        let mut mine = change(&[("y.rs", "fn c() {}\n", "fn c() { 1; }\n")]);
+        mine.reads.insert("x.rs".parse().unwrap());
+        let theirs = change(&[("x.rs", BASE, "fn a() { 1; }\nfn b() {}\n")]);
+        check(&mine, &theirs, &["read-write x.rs x.rs#a -"]);
+        check(&theirs, &mine, &["write-read x.rs#a x.rs -"]);
+    }
+
+    #[test]
+    fn names_do_not_meet_across_families_of_languages() {
+        let user = change(&[("y.py", "def c(): pass\n", "def c(): a()\n")]);
+        let changed = change(&[("x.rs", BASE, "fn b() {}\n")]);
+        check(&user, &changed, &[]);
+    }
+
+    #[test]
+    fn writes_of_prose_and_of_imports_are_left_to_the_text_merge() {
+        let base = "# A\none\n";
+        let mine = change(&[("x.md", base, "# A\ntwo\n"), ("x.rs", "use a::b;\n", "use c::d;\n")]);
+        let theirs =
+            change(&[("x.md", base, "# A\nthree\n"), ("x.rs", "use a::b;\n", "use e::f;\n")]);
+        let found = conflicts(&mine, &theirs);
+        assert_eq!(found.len(), 2);
+        assert!(found.iter().all(|conflict| conflict.prose() == Prose::LeaveToTextMerge));
+        let whole = change(&[("x.rs", "use a::b;\n", "use (\n")]);
+        assert!(
+            conflicts(&whole, &theirs).iter().all(|conflict| conflict.prose() == Prose::Stands)
+        );
+    }
+}

@@ -114,3 +114,35 @@ impl From<&Footprint> for FootprintDocument {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FileKind, Side, compare};
+    use zit_model::Resource;
+
+    #[test]
+    fn a_footprint_is_one_json_document() {
+        let side = |text| Some(Side { kind: FileKind::Regular, bytes: str::as_bytes(text) });
+        let files = [("x.rs", "fn a() {}", "fn a(x: T) {}"), ("b.bin", "1", "2")];
+        let mut footprint =
+            Footprint::from_files(files.map(|(path, old, new)| {
+                compare(&Resource::file(path).unwrap(), side(old), side(new))
+            }));
+        footprint.reads.insert("y.rs#T::m".parse().unwrap());
+        let json = serde_json::to_value(FootprintDocument::from(&footprint)).unwrap();
+        let write = &json["writes"][1];
+        assert_eq!(write["resource"], "x.rs#a");
+        assert_eq!(write["change"], "interface");
+        assert_eq!(write["oldSignature"], "fn a()");
+        assert_eq!(write["newSignature"], "fn a(x: T)");
+        assert_eq!(write["lines"], serde_json::json!([1, 1]));
+        assert_eq!(json["signatures"], serde_json::json!(["x.rs#a"]));
+        assert_eq!(json["refs"], serde_json::json!(["T"]));
+        assert_eq!(json["reads"], serde_json::json!(["y.rs#T::m"]));
+        let files =
+            serde_json::json!([{"path": "b.bin", "fallback": "no-grammar"}, {"path": "x.rs"}]);
+        assert_eq!(json["files"], files);
+        assert_eq!((&json["format"], &json["version"]), (&1.into(), &VERSION.into()));
+    }
+}

@@ -19,6 +19,21 @@ fn python_writes_what_its_fixture_says() {
     run(include_str!("../src/lang/python/fixture.txt"));
 }
 
+#[test]
+fn typescript_and_javascript_write_what_their_fixture_says() {
+    run(include_str!("../src/lang/typescript/fixture.txt"));
+}
+
+#[test]
+fn go_writes_what_its_fixture_says() {
+    run(include_str!("../src/lang/go/fixture.txt"));
+}
+
+#[test]
+fn markdown_writes_what_its_fixture_says() {
+    run(include_str!("../src/lang/markdown/fixture.txt"));
+}
+
 struct Case<'a> {
     title: &'a str,
     extension: &'a str,

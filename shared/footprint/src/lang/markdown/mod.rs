@@ -128,18 +128,21 @@ fn short(name: &str) -> String {
     name.chars().take(200).collect()
 }
 
-/// The lines without trailing white space; several blank ones count as one, those at the ends not at all.
+/// The lines without trailing white space; several blank ones count as one, those at the ends and after a `#`
+/// heading not at all.
 fn tokens(text: &str) -> Vec<u8> {
     let mut tokens = Vec::with_capacity(text.len());
-    let mut blank = false;
+    let (mut blank, mut n_lines) = (false, 0_usize);
     for line in text.lines().map(str::trim_end) {
         if line.is_empty() {
             blank = !tokens.is_empty();
             continue;
         }
-        if std::mem::take(&mut blank) {
+        let after_heading = n_lines == 1 && text.starts_with('#');
+        if std::mem::take(&mut blank) && !after_heading {
             tokens.push(0);
         }
+        n_lines += 1;
         tokens.extend(line.bytes().chain([0]));
     }
     tokens

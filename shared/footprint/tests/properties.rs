@@ -1,0 +1,140 @@
+//! What holds for every input: no panic, the same answer twice, nothing written where nothing changed.
+
+use proptest::prelude::*;
+use zit_footprint::{FileFootprint, FileKind, Side, WriteKind, compare, conflicts};
+use zit_footprint::{Footprint, MAX_FILE};
+use zit_model::Resource;
+
+/// One source for each grammar, with most of what it carves.
+const SOURCES: &[(&str, &str)] = &[
+    (
+        "x.rs",
+        "use a::b;\n/// Doc.\n#[derive(Clone)]\npub struct T<A> { a: A }\nimpl<A: B> T<A> {\n    \
+         fn m(&self) -> u8 { self.a.get(\"s\\n\") }\n}\nmod x {\n    fn y() { z!(1, 2.0) }\n}\nconst C: u8 = 1;\n",
+    ),
+    (
+        "x.py",
+        "import a.b\nX = 1\n@d\nclass C(B):\n    \"doc\"\n    y: int = 1\n    def m(self, *a, k=1):\n        \
+         for i in a:\n            yield f\"{i}{k}\"\n        return lambda q: q\n\ndef f(): pass\n",
+    ),
+    (
+        "x.ts",
+        "import * as a from 'a'\nexport const x = 1, { y } = z\nexport class C extends B<T> {\n  p = () => 1;\n  \
+         get q(): number { return `a${1}b` }\n}\ninterface I { a: string }\nenum E { A }\nmain();\n",
+    ),
+    ("x.jsx", "export default function F({ a }) {\n  return <div a={a}>text {a}</div>\n}\n"),
+    (
+        "x.go",
+        "package a\n\nimport (\n\t\"b\"\n)\n\nconst (\n\tA = iota\n\tB\n)\n\ntype T struct{ a int }\n\n\
+         func (t *T) M(x int) (int, error) {\n\tfor i := range t.a {\n\t\tb.F(i)\n\t}\n\treturn 1, nil\n}\n\nfunc init() {}\n",
+    ),
+    ("x.md", "intro\n\n# A\ntext\n\n## B\n- c\n\n# A\n```\n# no\n```\n"),
+];
+
+fn run(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> FileFootprint {
+    let side = |bytes| Side { kind: FileKind::Regular, bytes };
+    compare(&Resource::file(path).expect("a path"), old.map(side), new.map(side))
+}
+
+#[test]
+fn every_source_parses() {
+    for (path, source) in SOURCES {
+        let footprint = run(path, None, Some(source.as_bytes()));
+        assert_eq!(footprint.fallback, None, "{path}");
+        assert!(footprint.writes.len() > 1 || *path == "x.jsx", "{path}");
+    }
+}
+
+#[test]
+fn windows_line_endings_and_blank_lines_write_nothing() {
+    for (path, source) in SOURCES {
+        for same in [source.replace('\n', "\r\n"), source.replace("\n\n", "\n\n\n") + "\n\n"] {
+            let footprint = run(path, Some(source.as_bytes()), Some(same.as_bytes()));
+            assert_eq!(footprint.writes.len(), 0, "{path}: {footprint:?}");
+        }
+    }
+}
+
+#[test]
+fn every_byte_that_goes_missing_is_noticed_or_did_not_count() {
+    for (path, source) in SOURCES {
+        for at in 0..source.len() {
+            let mut new = source.as_bytes().to_vec();
+            let gone = new.remove(at);
+            let footprint = run(path, Some(source.as_bytes()), Some(&new));
+            let counts = gone.is_ascii_alphanumeric() || matches!(gone, b'"' | b'.' | b'=');
+            let in_comment =
+                source[..at].rsplit('\n').next().is_some_and(|line| line.contains("//"));
+            if counts && !in_comment {
+                assert!(!footprint.writes.is_empty(), "{path} at {at}: {:?}", gone as char);
+            }
+        }
+    }
+}
+
+fn mutated() -> impl Strategy<Value = (usize, Vec<u8>)> {
+    let edit = (any::<prop::sample::Index>(), 0_usize..12, "[ -~\n\t\u{e9}]{0,6}");
+    (0..SOURCES.len(), prop::collection::vec(edit, 1..4)).prop_map(|(which, edits)| {
+        let mut bytes = SOURCES[which].1.as_bytes().to_vec();
+        for (at, length, text) in edits {
+            let start = at.index(bytes.len() + 1);
+            let end = (start + length).min(bytes.len());
+            bytes.splice(start..end, text.bytes());
+        }
+        (which, bytes)
+    })
+}
+
+fn is_mirror(there: &FileFootprint, back: &FileFootprint) -> bool {
+    let mirror = |change| match change {
+        WriteKind::Added => WriteKind::Removed,
+        WriteKind::Removed => WriteKind::Added,
+        WriteKind::Interface | WriteKind::Body | WriteKind::Docs | WriteKind::File => change,
+    };
+    there.writes.len() == back.writes.len()
+        && there.writes.iter().zip(&back.writes).all(|((a, there), (b, back))| {
+            a == b
+                && mirror(there.change) == back.change
+                && (there.old, there.new) == (back.new, back.old)
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_edit_gives_the_same_answer_twice_and_its_mirror_back((which, new) in mutated()) {
+        let (path, old) = SOURCES[which];
+        let there = run(path, Some(old.as_bytes()), Some(&new));
+        prop_assert_eq!(&there, &run(path, Some(old.as_bytes()), Some(&new)));
+        prop_assert!(is_mirror(&there, &run(path, Some(&new), Some(old.as_bytes()))));
+        prop_assert!(run(path, Some(&new), Some(&new)).writes.is_empty());
+        for resource in there.writes.keys() {
+            prop_assert_eq!(&resource.to_string().parse::<Resource>().expect("canonical"), resource);
+        }
+        let footprint = Footprint::from_files([there]);
+        prop_assert_eq!(conflicts(&footprint, &footprint), []);
+    }
+
+    #[test]
+    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..300), which in 0..SOURCES.len()) {
+        let (path, old) = SOURCES[which];
+        let footprint = run(path, Some(old.as_bytes()), Some(&bytes));
+        prop_assert!(!footprint.writes.is_empty());
+    }
+}
+
+#[test]
+fn what_is_built_to_be_slow_ends() {
+    let hostile = [
+        ("x.rs", "a<".repeat(MAX_FILE / 8)),
+        ("x.ts", "(a,".repeat(MAX_FILE / 12)),
+        ("x.py", "if x:\n ".repeat(MAX_FILE / 28)),
+        ("x.go", "func(".repeat(MAX_FILE / 20)),
+        ("x.md", "[".repeat(MAX_FILE / 4)),
+    ];
+    for (path, source) in hostile {
+        let footprint = run(path, None, Some(source.as_bytes()));
+        assert!(!footprint.writes.is_empty(), "{path}");
+    }
+}
