@@ -16,40 +16,6 @@ const MAX_SAID: usize = 2000;
 /// How much of a program's standard error is read before the rest is thrown away, in bytes.
 const MAX_STDERR: u64 = 64 * 1024;
 
-/// Variables of the caller that would point git somewhere else.
-const CLEARED: &[&str] = &[
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_QUARANTINE_PATH",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_CONFIG",
-    "GIT_CONFIG_COUNT",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_GRAFT_FILE",
-    "GIT_SHALLOW_FILE",
-    "GIT_ATTR_SOURCE",
-    "GIT_DEFAULT_HASH",
-    "GIT_DEFAULT_REF_FORMAT",
-    "GIT_REF_PARANOIA",
-    "GIT_PREFIX",
-    "GIT_PROTOCOL",
-    "GIT_TRACE",
-    "GIT_TRACE_PACKET",
-    "GIT_TRACE2",
-    "GIT_TRACE2_EVENT",
-    "GIT_TRACE2_PERF",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_EXEC_PATH",
-    "GIT_TEMPLATE_DIR",
-];
-
 /// Why a git program did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -104,8 +70,11 @@ impl Git {
     fn configured(settings: &[&str], name: &str) -> Self {
         #[expect(clippy::disallowed_methods, reason = "this is the one wrapper that may")]
         let mut command = Command::new("git");
-        for variable in CLEARED {
-            command.env_remove(variable);
+        // Where the caller's repository, objects and configuration are, what it traces and how it asks.
+        for (variable, _) in std::env::vars_os() {
+            if variable.as_encoded_bytes().starts_with(b"GIT_") {
+                command.env_remove(variable);
+            }
         }
         command
             .env("LC_ALL", "C")

@@ -53,3 +53,13 @@ pub use store::{Access, Store};
 pub use tree::{Entry, EntryMode, MAX_TREE_CHANGES, TreeChange};
 pub use tx::{PrepareError, Prepared, RefusedUpdate, RefusedUpdates};
 pub use upload::{Exchange, PackSource, PackStream, ProtocolVersion, UploadPack};
+
+/// What crosses threads, checked where it is compiled.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    const fn sent<T: Send>() {}
+    shared::<Store>();
+    shared::<Quarantine>();
+    sent::<Objects>();
+    sent::<PackStream>();
+};

@@ -18,6 +18,7 @@ const PINNED: &[&str] = &[
     "merge.renames=true",
     "merge.renameLimit=7000",
     "merge.directoryRenames=conflict",
+    "merge.renormalize=false",
     "merge.conflictStyle=merge",
     "diff.algorithm=histogram",
     "core.attributesFile=/dev/null",
@@ -43,9 +44,6 @@ impl Quarantine {
     /// # Errors
     /// [`StoreError::Unrelated`] without a common ancestor; [`StoreError::Git`] when git fails.
     pub fn merge_tree(&self, ours: Oid, theirs: Oid) -> Result<Merge, StoreError> {
-        if self.objects().merge_base(ours, theirs)?.is_none() {
-            return Err(StoreError::Unrelated { ours, theirs });
-        }
         let finished = self
             .git(PINNED, "merge-tree")
             .args(["--write-tree", "-z", "--name-only", "--messages"])
@@ -61,6 +59,9 @@ impl Quarantine {
                 Oid::from_hex(tree).map(Merge::Clean).map_err(|_| damaged(&finished.stdout))
             }
             Some(1) => conflict(&finished.stdout).ok_or_else(|| damaged(&finished.stdout)),
+            _ if self.objects().merge_base(ours, theirs)?.is_none() => {
+                Err(StoreError::Unrelated { ours, theirs })
+            }
             _ => Err(finished.failed().into()),
         }
     }

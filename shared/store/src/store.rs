@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bstr::{BStr, ByteSlice};
@@ -29,7 +30,10 @@ const NEW_CONFIG: &str = "\
 ";
 
 /// How few free places for packs are left when the object database is opened again.
-const FEW_PLACES: usize = 64;
+const FEW_PLACES: usize = 128;
+
+/// How many handles are given out between two looks at the free places: looking costs more than a handle does.
+const HANDLES_PER_LOOK: u32 = 32;
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,7 @@ pub struct Store {
     pub(crate) refs: Refs,
     config: ConfigFile,
     objects: Mutex<Arc<gix_odb::Store>>,
+    handles: AtomicU32,
     writer: Option<Writer>,
 }
 
@@ -105,6 +110,7 @@ impl Store {
         let store = Self {
             refs: Refs::new(&common_dir, git_dir.join("HEAD"), kind),
             objects: Mutex::new(objects::open(&common_dir.join("objects"), kind)?),
+            handles: AtomicU32::new(0),
             writer: (access == Access::Referee).then(|| Writer::open(&common_dir)).transpose()?,
             config,
             git_dir,
@@ -193,8 +199,8 @@ impl Store {
     pub fn objects(&self) -> Result<Objects, StoreError> {
         let mut store = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         // The library has a fixed number of places for packs and fails once they are used up.
-        let metrics = store.metrics();
-        if metrics.unused_slots < FEW_PLACES {
+        let look = self.handles.fetch_add(1, Ordering::Relaxed).is_multiple_of(HANDLES_PER_LOOK);
+        if look && store.metrics().unused_slots < FEW_PLACES {
             *store = objects::open(&self.objects_dir(), self.kind)?;
         }
         Ok(Objects::new(&store, self.kind))

@@ -19,14 +19,19 @@ use crate::objects::{Kind, Objects};
 use crate::refs::{Refs, Value};
 
 /// Checks every update on its own and against the others.
-pub(crate) fn all(store: &Store, updates: &[RefUpdate]) -> Result<(), PrepareError> {
-    let objects = store.objects()?;
+pub(crate) fn all(
+    store: &Store,
+    updates: &[RefUpdate],
+    quarantined: &[&Objects],
+) -> Result<(), PrepareError> {
+    let own = store.objects()?;
+    let objects = if quarantined.is_empty() { &[&own][..] } else { quarantined };
     let mut refused = among_themselves(updates);
     for (i, update) in updates.iter().enumerate() {
         if refused.iter().any(|(index, _)| *index == i) {
             continue;
         }
-        let found = match object(update, &objects)? {
+        let found = match object(update, objects)? {
             Some(found) => Some(found),
             None => one(&store.refs, update)?,
         };
@@ -56,10 +61,14 @@ fn among_themselves(updates: &[RefUpdate]) -> Vec<(usize, RefusedUpdate)> {
 }
 
 /// Whether the new value may be the ref's at all.
-fn object(update: &RefUpdate, objects: &Objects) -> Result<Option<RefusedUpdate>, StoreError> {
+fn object(update: &RefUpdate, objects: &[&Objects]) -> Result<Option<RefusedUpdate>, StoreError> {
     let Some(oid) = update.change.new_value() else { return Ok(None) };
     let name = update.name.clone();
-    Ok(match objects.kind(oid)? {
+    let mut kind = None;
+    for objects in objects {
+        kind = kind.or(objects.kind(oid)?);
+    }
+    Ok(match kind {
         None => Some(RefusedUpdate::MissingObject { name, oid }),
         Some(kind) if kind != Kind::Commit && name.branch().is_some() => {
             Some(RefusedUpdate::NotACommit { name, oid, kind })

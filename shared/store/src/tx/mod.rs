@@ -40,12 +40,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::MutexGuard;
 
-use bstr::{BStr, BString};
+use bstr::{BStr, BString, ByteSlice};
 use zit_model::{Oid, RefName, RefUpdate};
 
 use crate::crash::crash_point;
 use crate::error::{Doing, StoreError};
-use crate::objects::Kind;
+use crate::objects::{Kind, Objects};
 use crate::{Store, fsio};
 
 pub(crate) use recover::recover;
@@ -249,15 +249,28 @@ impl Store {
     /// # Errors
     /// [`PrepareError::Refused`] with every refused update; [`PrepareError::Store`] when the file system refuses.
     pub fn prepare(&self, updates: &[RefUpdate]) -> Result<Prepared<'_>, PrepareError> {
+        self.prepare_seeing(updates, &[])
+    }
+
+    /// As [`Store::prepare`], for values that are still in quarantine. Migrate them before the commit: until then, the
+    /// refs are locked and nobody sees the new values.
+    ///
+    /// # Errors
+    /// As [`Store::prepare`].
+    pub fn prepare_seeing(
+        &self,
+        updates: &[RefUpdate],
+        quarantined: &[&Objects],
+    ) -> Result<Prepared<'_>, PrepareError> {
         let mut folder = self.tx()?;
         if folder.unfinished {
             recover(self, &mut folder)?;
         }
-        check::all(self, updates)?;
+        check::all(self, updates, quarantined)?;
         let mut prepared = Prepared { steps: Vec::new(), packed: None, folder, store: self };
         prepared.plan(updates)?;
         prepared.lock(updates)?;
-        check::all(self, updates)?;
+        check::all(self, updates, quarantined)?;
         prepared.settle(updates)?;
         crash_point("tx.verified");
         Ok(prepared)
@@ -413,13 +426,13 @@ pub(crate) fn set_head(
     if folder.unfinished {
         recover(store, folder)?;
     }
+    let content = [b"ref: ", name.as_bstr().as_bytes(), b"\n"].concat();
     let file = folder.file("head");
-    let mut content = b"ref: ".to_vec();
-    content.extend_from_slice(name.as_bstr());
-    content.push(b'\n');
-    let mut lock = Lock::planned(file.clone(), store.refs.head_path().to_owned());
+    folder.unfinished = true;
     fsio::write_new(&file, &content)?;
+    let mut lock = Lock::planned(file, store.refs.head_path().to_owned());
+    folder.unfinished = false;
     lock.take(store.config()?.ref_lock_wait).map_err(LockError::into_store)?;
-    lock.publish()?;
+    lock.publish().inspect_err(|_| folder.unfinished = true)?;
     fsio::sync(store.git_dir())
 }

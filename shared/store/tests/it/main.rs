@@ -1,5 +1,10 @@
 //! The store's suites, each against real repositories with stock git beside it.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
 
+mod crash;
+mod fetch;
+mod model;
+mod objects;
+mod quarantine;
 mod refs;
 mod support;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
-use zit_model::{Oid, RefChange, RefName, RefUpdate};
-use zit_store::{Access, PrepareError, RefusedUpdate, Store};
+use zit_model::{Oid, RefChange, RefName, RefUpdate, UnixSeconds};
+use zit_store::{Access, PrepareError, RefusedUpdate, Signature, Store};
 
 pub(crate) struct Repo {
     pub(crate) folder: TempDir,
@@ -98,13 +98,16 @@ impl Repo {
         self.git_with(&["hash-object", "-w", "--stdin"], content.as_bytes()).parse().unwrap()
     }
 
-    /// A tree of files; a path may have one folder.
+    /// A tree of files.
     pub(crate) fn tree(&self, files: &[(&str, &str)]) -> Oid {
+        let line =
+            |(path, content): &(&str, &str)| format!("100644 {}\t{path}\n", self.blob(content));
+        self.tree_of(&files.iter().map(line).collect::<String>())
+    }
+
+    /// A tree of lines `mode oid TAB path`.
+    pub(crate) fn tree_of(&self, lines: &str) -> Oid {
         let index = self.folder.path().join("index");
-        let mut lines = String::new();
-        for (path, content) in files {
-            lines.push_str(&format!("100644 {}\t{path}\n", self.blob(content)));
-        }
         let indexed = |args: &[&str], stdin: &str| {
             let mut command = git_command(&self.path);
             command.env("GIT_INDEX_FILE", &index).args(args);
@@ -113,7 +116,7 @@ impl Repo {
             String::from_utf8(output.stdout).unwrap()
         };
         let _ = std::fs::remove_file(&index);
-        indexed(&["update-index", "--add", "--index-info"], &lines);
+        indexed(&["update-index", "--add", "--index-info"], lines);
         indexed(&["write-tree"], "").trim().parse().unwrap()
     }
 
@@ -171,5 +174,44 @@ pub(crate) fn commit(
         }
         Err(PrepareError::Refused(refused)) => Err(refused.0),
         Err(PrepareError::Store(error)) => panic!("{error}"),
+    }
+}
+pub(crate) fn somebody() -> Signature {
+    Signature {
+        name: "A U Thor".into(),
+        email: "a@example.org".into(),
+        time: UnixSeconds(1_700_000_000),
+        offset_minutes: 0,
+    }
+}
+
+impl Repo {
+    /// A pack of what `revs` says, in the form of `git rev-list`.
+    pub(crate) fn pack(&self, revs: &str, thin: bool) -> Vec<u8> {
+        let mut args = vec!["pack-objects", "--revs", "--stdout", "-q"];
+        args.extend(thin.then_some("--thin"));
+        let output = self.try_git(&args, revs.as_bytes());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    /// The bytes of one object, which must not be a blob past what a test holds.
+    pub(crate) fn cat(&self, kind: &str, oid: Oid) -> Vec<u8> {
+        self.try_git(&["cat-file", kind, &oid.to_string()], b"").stdout
+    }
+}
+
+impl Repo {
+    /// Writes an object that git would refuse to write by itself.
+    pub(crate) fn git_hash_literally(&self, kind: &str, content: &[u8]) -> Oid {
+        self.git_with(&["hash-object", "--literally", "-w", "-t", kind, "--stdin"], content)
+            .parse()
+            .unwrap()
+    }
+
+    /// A pack of exactly these objects.
+    pub(crate) fn pack_of(&self, oids: &[Oid]) -> Vec<u8> {
+        let lines: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
+        self.try_git(&["pack-objects", "--stdout", "-q"], lines.as_bytes()).stdout
     }
 }

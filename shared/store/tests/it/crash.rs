@@ -1,0 +1,212 @@
+//! Crashes: a process dies at every crash point, and whoever opens the repository next finds all of it or nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use zit_model::Oid;
+use zit_store::{Access, CRASH_POINTS, PackLimits, Store, StoreError};
+
+use crate::support::{Repo, commit, create, delete, moved, run};
+
+const LIMITS: PackLimits = PackLimits { max_bytes: 1 << 20, max_objects: 100 };
+
+/// What the process that is to die does; by the name that [`victim`] reads.
+const PUSH: &str = "push";
+const ONE: &str = "one";
+const REMOVE: &str = "remove";
+const OPEN: &str = "open";
+
+/// Not a test on its own: the process that dies. It does nothing unless a test starts it with its instructions.
+#[test]
+fn victim() {
+    let Ok(task) = std::env::var("ZIT_STORE_VICTIM") else { return };
+    let repo = std::env::var("ZIT_STORE_REPO").unwrap();
+    let path = Path::new(&repo);
+    let store = Store::open(path, Access::Referee).unwrap();
+    let held = |name: &str| store.find_ref(&crate::support::name(name)).unwrap().unwrap();
+    match task.as_str() {
+        PUSH => {
+            let mut quarantine = store.quarantine().unwrap();
+            let pack = std::fs::read(path.with_file_name("pack")).unwrap();
+            let new: Oid =
+                std::fs::read_to_string(path.with_file_name("new")).unwrap().parse().unwrap();
+            quarantine.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
+            quarantine.write_blob("a note").unwrap();
+            quarantine.migrate().unwrap();
+            let old = held("refs/heads/x");
+            let updates = [
+                moved("refs/heads/x", old, new),
+                delete("refs/heads/y", held("refs/heads/y")),
+                create("refs/zit/n/m", new),
+            ];
+            store.prepare(&updates).unwrap().commit().unwrap();
+        }
+        ONE => {
+            let (old, new) = (held("refs/heads/x"), held("refs/heads/z"));
+            store.prepare(&[moved("refs/heads/x", old, new)]).unwrap().commit().unwrap();
+        }
+        REMOVE => {
+            let old = held("refs/heads/y");
+            store.prepare(&[delete("refs/heads/y", old)]).unwrap().commit().unwrap();
+        }
+        OPEN => {}
+        other => panic!("no task {other}"),
+    }
+}
+
+/// Runs [`victim`] until it dies at the crash point. Whether it did.
+fn dies(repo: &Repo, task: &str, at: &str) -> bool {
+    #[allow(clippy::disallowed_methods, reason = "this test again, to be killed")]
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "crash::victim", "--nocapture"])
+        .env("ZIT_STORE_VICTIM", task)
+        .env("ZIT_STORE_REPO", &repo.path)
+        .env("ZIT_CRASH_AT", at);
+    let output = run(command, b"");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("panicked"), "{said}");
+    !output.status.success()
+}
+
+/// `x` and `z` loose, `y` packed; beside it a pack with one commit that `x` moves to.
+fn repository() -> (Repo, Oid) {
+    let repo = Repo::new();
+    let a = repo.commit(&[("f", "1")], &[], "a");
+    let z = repo.commit(&[("f", "2")], &[a], "z");
+    let store = repo.referee();
+    commit(&store, &[create("refs/heads/x", a), create("refs/heads/y", a)]).unwrap();
+    repo.git(&["pack-refs", "--all"]);
+    commit(&store, &[create("refs/heads/z", z)]).unwrap();
+    let other = Repo::new();
+    other.commit(&[("f", "1")], &[], "a");
+    let new = other.commit(&[("f", "3"), ("g", "3")], &[a], "new");
+    std::fs::write(repo.path.with_file_name("pack"), other.pack(&format!("{new}\n^{a}\n"), false))
+        .unwrap();
+    std::fs::write(repo.path.with_file_name("new"), new.to_string()).unwrap();
+    (repo, new)
+}
+
+/// Opens the repository and checks that no trace of a crash is left but its outcome.
+#[track_caller]
+fn opened(repo: &Repo) -> BTreeMap<String, String> {
+    let store = repo.referee();
+    let left: Vec<_> = repo
+        .files()
+        .into_iter()
+        .filter(|path| {
+            let path = path.to_string_lossy();
+            path.ends_with(".lock") || path.contains("/zit/tx/") || path.contains("incoming-zit")
+        })
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    repo.git(&["fsck", "--strict"]);
+    let refs = repo.git_refs();
+    assert_eq!(Repo::store_refs(&store), refs);
+    refs
+}
+
+#[test]
+fn a_push_that_dies_anywhere_happened_wholly_or_not_at_all() {
+    let visits = |point: &str| match point {
+        "quarantine.migrating" | "tx.renamed" => 3,
+        _ => 1,
+    };
+    for point in CRASH_POINTS {
+        for visit in 1..=visits(point) {
+            let (repo, new) = repository();
+            let before = repo.git_refs();
+            let mut after = before.clone();
+            after.remove("refs/heads/y");
+            after.insert("refs/heads/x".to_owned(), new.to_string());
+            after.insert("refs/zit/n/m".to_owned(), new.to_string());
+            let at = format!("{point}:{visit}");
+            assert!(dies(&repo, PUSH, &at), "nothing dies at {at}");
+            let committed = ["tx.intent", "tx.renamed", "tx.done"].contains(point);
+            assert_eq!(opened(&repo), if committed { after } else { before }, "{at}");
+            assert_eq!(opened(&repo).len(), 3, "{at}, opened again");
+        }
+    }
+}
+
+#[test]
+fn one_ref_that_dies_anywhere_is_moved_or_not() {
+    for task in [ONE, REMOVE] {
+        for point in CRASH_POINTS.iter().filter(|point| point.starts_with("tx.")) {
+            let (repo, _) = repository();
+            let before = repo.git_refs();
+            if *point == "tx.intent" {
+                assert!(!dies(&repo, task, point), "one ref needs no intent");
+                continue;
+            }
+            assert!(dies(&repo, task, point), "nothing dies at {point}");
+            let committed = ["tx.renamed", "tx.done"].contains(point);
+            assert_eq!(opened(&repo) != before, committed, "{task} {point}");
+        }
+    }
+}
+
+#[test]
+fn a_recovery_that_dies_is_finished_by_the_next() {
+    for visit in 1..=3 {
+        let (repo, new) = repository();
+        assert!(dies(&repo, PUSH, "tx.intent"));
+        assert!(dies(&repo, OPEN, &format!("tx.renamed:{visit}")), "visit {visit}");
+        let refs = opened(&repo);
+        assert_eq!(refs["refs/heads/x"], new.to_string());
+        assert_eq!(refs["refs/zit/n/m"], new.to_string());
+        assert!(!refs.contains_key("refs/heads/y"));
+    }
+}
+
+#[test]
+fn a_committed_plan_suffices_when_power_loss_took_the_files() {
+    let (repo, new) = repository();
+    assert!(dies(&repo, PUSH, "tx.intent"));
+    for path in repo.files() {
+        let lost = path.to_string_lossy().ends_with(".lock")
+            || path.to_string_lossy().contains("/zit/tx/") && !path.ends_with("intent");
+        if lost {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    assert_eq!(opened(&repo)["refs/heads/x"], new.to_string());
+}
+
+#[test]
+fn a_ref_that_stock_git_moved_after_the_crash_stays_as_git_left_it() {
+    let (repo, new) = repository();
+    assert!(dies(&repo, PUSH, "tx.renamed:3"));
+    let z = repo.git(&["rev-parse", "refs/heads/z"]);
+    repo.git(&["update-ref", "refs/heads/x", &z]);
+    let refs = opened(&repo);
+    assert_eq!(refs["refs/heads/x"], z);
+    assert_eq!(refs["refs/zit/n/m"], new.to_string());
+}
+
+#[test]
+fn a_lock_of_a_running_git_survives_recovery() {
+    let (repo, _) = repository();
+    assert!(dies(&repo, ONE, "tx.locked"));
+    let foreign = repo.path.join("refs/heads/z.lock");
+    std::fs::write(&foreign, "").unwrap();
+    assert!(repo.path.join("refs/heads/x.lock").exists());
+    drop(repo.referee());
+    assert!(foreign.exists());
+    assert!(!repo.path.join("refs/heads/x.lock").exists());
+}
+
+#[test]
+fn recovery_waits_for_a_foreign_lock_and_then_says_which() {
+    let (repo, _) = repository();
+    assert!(dies(&repo, PUSH, "tx.intent"));
+    let lock = repo.path.join("refs/heads/x.lock");
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::write(&lock, "").unwrap();
+    let Err(error) = Store::open(&repo.path, Access::Referee) else { panic!("opened") };
+    assert!(matches!(&error, StoreError::Locked(path) if path.ends_with("refs/heads/x.lock")));
+    assert!(error.hint().is_some());
+    std::fs::remove_file(&lock).unwrap();
+    opened(&repo);
+}
