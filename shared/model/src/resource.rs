@@ -40,7 +40,7 @@ pub enum Part {
 }
 
 /// Why text is not a resource.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ResourceError {
     /// The path part breaks a rule.
     #[error("not a resource: {text:?}: {why}")]

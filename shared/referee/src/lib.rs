@@ -1,1 +1,38 @@
-//! Stub.
+//! The referee of one repository: it judges what a push asks for, carries it out, and answers.
+//!
+//! Use: [`Repository::open`] once for each repository, then [`Repository::push`] from any thread.
+//!
+//! The way of a push, stage by stage:
+//!
+//! 1. `repository` takes the pack into a quarantine and expands commands and options (`push`);
+//! 2. `footprints` finds out what the pushed commits touch, beside the actor and in parallel;
+//! 3. the `actor` judges (`judge`, a pure function of push, `view` and time) and carries the verdict out
+//!    (`carry_out`): one ref transaction, then the view;
+//! 4. an accept is composed beside the actor and landed by it (`landing`);
+//! 5. `answer` and `words` turn the facts into a report and text.
+//!
+//! Invariant: the actor is the only writer of refs, and judges against a view that only it changes.
+//! Invariant: `judge` reads no clock, no file and no ref.
+
+mod actor;
+mod answer;
+mod carry_out;
+pub mod clock;
+mod epochs;
+mod error;
+pub mod footprints;
+pub mod judge;
+mod landing;
+mod open;
+pub mod push;
+mod repository;
+pub mod speaker;
+mod status;
+pub mod verdict;
+pub mod view;
+mod words;
+
+pub use answer::PushAnswer;
+pub use error::RefereeError;
+pub use repository::Repository;
+pub use speaker::{Caller, Door, Speaker};

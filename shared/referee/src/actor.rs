@@ -1,0 +1,232 @@
+//! The actor: the one place that decides, and the only writer of refs.
+//!
+//! It runs on a thread of its own and answers one [`Event`] after the other, so that accepted pushes have one order.
+//! Everything slow that needs no order (receiving packs, footprints, merges) happens before an event is sent.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use zit_model::{AgentId, Now, Oid, RefChange, RefName, RefUpdate, refs};
+use zit_store::{PrepareError, Quarantine, Store, StoreError};
+
+use crate::carry_out::{CarriedOut, carry_out};
+use crate::clock::Clock;
+use crate::epochs::Epochs;
+use crate::error::RefereeError;
+use crate::judge::judge;
+use crate::landing::{Landed, Landing, land};
+use crate::open;
+use crate::push::{Ask, Command, Push};
+use crate::speaker::Door;
+use crate::verdict::{Decision, Holder, Refusal, Verdict};
+use crate::view::{OpenItem, View};
+
+/// All that can wake the actor. Each carries the way back to who asks.
+pub(crate) enum Event {
+    /// What a push must know to be expanded and studied.
+    Brief(Sender<Brief>),
+    /// Judge a push and carry it out.
+    Decide(Box<Proposal>, Sender<Result<Decided, RefereeError>>),
+    /// Land a change that was composed on current.
+    Land(Box<Landing>, Sender<Result<Landed, RefereeError>>),
+    /// The refs below `refs/zit/` that an agent is shown when it pushes.
+    Own(AgentId, Sender<BTreeSet<RefName>>),
+    /// What an agent is told when it asks for the state of things.
+    Status(Option<AgentId>, Sender<Status>),
+}
+
+/// What a push must know to be expanded and studied.
+#[derive(Clone, Debug)]
+pub(crate) struct Brief {
+    pub(crate) mainline: Option<RefName>,
+    pub(crate) current: Option<Oid>,
+    pub(crate) diverged: Option<Refusal>,
+}
+
+/// A push with all that the actor needs to carry it out.
+pub(crate) struct Proposal {
+    pub(crate) push: Push,
+    pub(crate) door: Door,
+    /// The pack's objects; none when the push brought none.
+    pub(crate) incoming: Option<Quarantine>,
+}
+
+/// What became of a proposal.
+pub(crate) enum Decided {
+    /// Current moved since the push was studied: study it again.
+    Moved(Box<Proposal>),
+    /// Judged, and carried out as far as it was not refused.
+    Done(Box<Outcome>),
+}
+
+/// A push that was decided.
+pub(crate) struct Outcome {
+    pub(crate) push: Push,
+    pub(crate) verdict: Verdict,
+    /// What was written; nothing for a dry run.
+    pub(crate) done: CarriedOut,
+    /// Everybody else's open work, as it stood after this push.
+    pub(crate) others: Vec<OpenItem>,
+    /// Live claims of others on what the push writes.
+    pub(crate) fences: Vec<Holder>,
+    /// A dry run's objects, which were not kept.
+    pub(crate) scratch: Option<Quarantine>,
+}
+
+/// What an agent is told of the state of things.
+#[derive(Clone, Debug)]
+pub(crate) struct Status {
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) view: View,
+    pub(crate) now: Now,
+}
+
+/// The referee of one repository.
+pub(crate) struct Actor {
+    pub(crate) store: Arc<Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) view: View,
+    pub(crate) epochs: Epochs,
+}
+
+impl Actor {
+    /// Answers events until nobody can send any more.
+    pub(crate) fn run(mut self, events: &Receiver<Event>) {
+        // An asker that has gone away needs no answer: the send's result does not matter.
+        while let Ok(event) = events.recv() {
+            if let Err(error) = self.refresh() {
+                tracing::warn!(%error, "cannot look at the repository");
+            }
+            match event {
+                Event::Brief(back) => drop(back.send(self.brief())),
+                Event::Decide(proposal, back) => drop(back.send(self.decide(*proposal))),
+                Event::Land(landing, back) => drop(back.send(land(&mut self, *landing))),
+                Event::Own(agent, back) => drop(back.send(self.own(&agent))),
+                Event::Status(agent, back) => drop(back.send(Status {
+                    agent,
+                    view: self.view.clone(),
+                    now: self.clock.now(),
+                })),
+            }
+        }
+    }
+
+    fn brief(&self) -> Brief {
+        let diverged = self.view.diverged.zip(self.view.current);
+        Brief {
+            mainline: self.view.mainline.clone(),
+            current: self.view.current,
+            diverged: diverged.map(|(mainline, current)| Refusal::Diverged { mainline, current }),
+        }
+    }
+
+    fn decide(&mut self, mut proposal: Proposal) -> Result<Decided, RefereeError> {
+        let Proposal { push, door, .. } = &mut proposal;
+        let moved = |c: &Command| c.study.as_ref().is_some_and(|s| s.current != self.view.current);
+        if push.commands.iter().any(moved) {
+            return Ok(Decided::Moved(Box::new(proposal)));
+        }
+        for command in &mut push.commands {
+            command.found = self.found(command)?;
+        }
+        let now = self.clock.now();
+        let verdict = judge(push, *door, &self.view, now);
+        let Proposal { push, incoming, .. } = proposal;
+        let (verdict, done, scratch) = if push.options.dry_run {
+            (verdict, CarriedOut::default(), incoming)
+        } else {
+            let (verdict, done) = carry_out(self, &push, verdict, incoming, now)?;
+            (verdict, done, None)
+        };
+        let speaker = push.speaker.agent.clone().or_else(|| done.author());
+        Ok(Decided::Done(Box::new(Outcome {
+            others: self.others(speaker.as_ref()),
+            fences: self.fences(&push, &verdict, speaker.as_ref(), now),
+            push,
+            verdict,
+            done,
+            scratch,
+        })))
+    }
+
+    /// What the ref that a command is about holds now, where judging depends on it.
+    fn found(&self, command: &Command) -> Result<Option<Oid>, StoreError> {
+        match (&command.ask, &command.name, command.new) {
+            (Ask::Accept, _, Some(commit)) => self.store.find_ref(&refs::change(commit)),
+            (Ask::Change(_) | Ask::Wip(..) | Ask::Tag, Some(name), _) => self.store.find_ref(name),
+            _ => Ok(None),
+        }
+    }
+
+    fn others(&self, speaker: Option<&AgentId>) -> Vec<OpenItem> {
+        self.view.items.values().filter(|item| Some(&item.agent) != speaker).cloned().collect()
+    }
+
+    fn fences(
+        &self,
+        push: &Push,
+        verdict: &Verdict,
+        speaker: Option<&AgentId>,
+        now: Now,
+    ) -> Vec<Holder> {
+        let done = push
+            .commands
+            .iter()
+            .zip(&verdict.commands)
+            .filter(|(_, decision)| matches!(decision, Decision::Do(_)));
+        done.filter_map(|(command, _)| command.study.as_ref())
+            .flat_map(|study| self.view.fences_against(speaker, &study.footprint, now.monotonic))
+            .collect()
+    }
+
+    /// An agent's documents, claims, changes and snapshots. Source: `spec/refs.md`, "Scoped advertisement".
+    fn own(&self, agent: &AgentId) -> BTreeSet<RefName> {
+        let claims = self.view.claims.iter().filter(|(_, claim)| claim.agent == *agent);
+        let mut own: BTreeSet<RefName> = claims.map(|(key, _)| refs::claim(key)).collect();
+        own.extend(self.view.items_of(agent).map(|item| item.name.clone()));
+        own.insert(refs::agent_state(agent));
+        own
+    }
+
+    /// Follows what stock git did to the mainline. Source: `spec/refs.md`, "Mainline".
+    fn refresh(&mut self) -> Result<(), StoreError> {
+        let Some(mainline) = self.view.mainline.clone() else {
+            self.view.mainline = open::mainline(&self.store)?;
+            return Ok(());
+        };
+        let found = self.store.find_ref(&mainline)?;
+        if found == self.view.current {
+            self.view.diverged = None;
+            return Ok(());
+        }
+        let follows = match (self.view.current, found) {
+            (None, Some(_)) => true,
+            (Some(current), Some(found)) => self.store.objects()?.is_ancestor(current, found)?,
+            (_, None) => false,
+        };
+        let change = RefChange::between(self.view.current, found).filter(|_| follows);
+        let Some(change) = change else {
+            if self.view.diverged.is_none() {
+                tracing::warn!(%mainline, ?found, current = ?self.view.current, "mainline left current");
+            }
+            self.view.diverged = Some(found);
+            return Ok(());
+        };
+        let update = RefUpdate { name: refs::current(), change };
+        match self.store.prepare(&[update]) {
+            Ok(prepared) => prepared.commit()?,
+            Err(PrepareError::Store(error)) => return Err(error),
+            Err(PrepareError::Refused(refused)) => {
+                // Somebody else moved it at this moment: the next event looks again.
+                tracing::warn!(%refused, "current does not follow mainline yet");
+                return Ok(());
+            }
+        }
+        tracing::info!(%mainline, ?found, "current follows mainline, which was moved by other means");
+        self.view.current = found;
+        self.view.diverged = None;
+        self.view.settings = open::settings(&self.store, found)?;
+        Ok(())
+    }
+}

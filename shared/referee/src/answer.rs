@@ -1,0 +1,465 @@
+//! Answers: an outcome's facts as an envelope and a report.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+
+use serde_json::json;
+use zit_model::envelope::{Command as Printed, Envelope, Line, Note, Outcome as Word};
+use zit_model::options::{Format, Options};
+use zit_model::{Oid, RefName, quote, refs};
+use zit_rules::Work;
+use zit_wire::receive::{ClientCapabilities, PushRequest, Report};
+use zit_wire::report::{self, CommandReport, Rewritten};
+use zit_wire::{pkt, side_band};
+
+use crate::actor::{Outcome, Status};
+use crate::error::RefereeError;
+use crate::push::Command;
+use crate::verdict::{Already, Decision, ItemStep, Refusal, Step};
+use crate::view::OpenItem;
+use crate::words::{self, Voice};
+
+/// The answer to one push: a report for git, and text for whoever reads it.
+#[derive(Clone, Debug)]
+pub struct PushAnswer {
+    /// Whether the pack was taken in.
+    pub unpack: Result<(), String>,
+    /// One for each command, in the order sent.
+    pub reports: Vec<CommandReport>,
+    /// What is written on the side-band.
+    pub text: String,
+    /// The repository's hash function.
+    pub object_format: gix_hash::Kind,
+}
+
+/// What became of one accept.
+pub(crate) enum Accepted {
+    /// It landed: current moved between these.
+    Landed { from: Oid, to: Oid },
+    /// It would land.
+    WouldLand,
+    /// It had landed before.
+    Already,
+    /// It does not land.
+    Refused(Refusal),
+}
+
+impl PushAnswer {
+    /// The body of the response, in the form the client asked for.
+    #[must_use]
+    pub fn encode(&self, capabilities: &ClientCapabilities) -> Vec<u8> {
+        let unpack = self.unpack.as_ref().copied().map_err(String::as_str);
+        let report = report::encode(capabilities.report, unpack, &self.reports, self.object_format);
+        if !capabilities.side_band_64k {
+            return report;
+        }
+        let mut body = Vec::new();
+        side_band::progress(&mut body, &self.text);
+        if capabilities.report != Report::None {
+            side_band::write(&mut body, side_band::Band::Data, &report);
+        }
+        pkt::flush(&mut body);
+        body
+    }
+
+    /// Every command refused for one reason, because the push as a whole cannot be read.
+    pub(crate) fn refused(
+        request: &PushRequest,
+        kind: gix_hash::Kind,
+        reason: &str,
+        options: Vec<Printed>,
+        format: Format,
+    ) -> Self {
+        let mut envelope = Envelope::new(Word::Refused, reason);
+        envelope.options = options;
+        Self {
+            unpack: Ok(()),
+            reports: all_ng(request, &quote::cut(&quote::one_line(reason), words::MAX_REASON)),
+            text: render(&envelope, format),
+            object_format: kind,
+        }
+    }
+
+    /// Every command failed, because the pack was not taken in or something broke on our side.
+    pub(crate) fn failed(
+        request: &PushRequest,
+        kind: gix_hash::Kind,
+        error: &RefereeError,
+        format: Format,
+    ) -> Self {
+        let mut envelope = Envelope::new(Word::Refused, chain(error));
+        let hint = match error {
+            RefereeError::Pack(error) => error.hint(),
+            RefereeError::Store(error) => error.hint(),
+            RefereeError::Epochs { .. }
+            | RefereeError::Contended
+            | RefereeError::Closed
+            | RefereeError::Thread(_) => None,
+        };
+        envelope.details.extend(hint.map(Line::new));
+        let (unpack, reason) = if matches!(error, RefereeError::Pack(_)) {
+            (Err(chain(error)), "unpacker error")
+        } else {
+            (Ok(()), "the referee failed; see the remote: lines")
+        };
+        Self {
+            unpack,
+            reports: all_ng(request, reason),
+            text: render(&envelope, format),
+            object_format: kind,
+        }
+    }
+}
+
+/// The error and what caused it, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let cause = error.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+        source = error.source();
+    }
+    quote::one_line(&text)
+}
+
+fn all_ng(request: &PushRequest, reason: &str) -> Vec<CommandReport> {
+    let ng =
+        |name: &bstr::BString| CommandReport { name: name.clone(), result: Err(reason.into()) };
+    request.commands.iter().map(|command| ng(&command.name)).collect()
+}
+
+fn render(envelope: &Envelope, format: Format) -> String {
+    match format {
+        Format::Text => envelope.to_text(),
+        Format::Json => envelope.to_json(),
+    }
+}
+
+/// An id that nobody has, for an agent that has none. It need only be free, not secret.
+fn free_agent() -> String {
+    format!("agent-{:06x}", RandomState::new().hash_one(std::process::id()) & 0x00ff_ffff)
+}
+
+/// The answer to a push that was decided. `accepted` has one entry for each command that asks to land something.
+pub(crate) fn decided(
+    outcome: &Outcome,
+    accepted: &[(usize, Accepted)],
+    status: Option<&Status>,
+    mainline: Option<&RefName>,
+    kind: gix_hash::Kind,
+) -> PushAnswer {
+    let short =
+        mainline.and_then(RefName::branch).map_or_else(|| "main".into(), ToString::to_string);
+    let voice = Voice {
+        mainline: short,
+        agent: outcome.push.speaker.agent.as_ref().filter(|_| outcome.push.speaker.named_by_option),
+        free_agent: free_agent(),
+    };
+    let mut telling = Telling::new(outcome, &voice);
+    for (n, (command, decision)) in
+        outcome.push.commands.iter().zip(&outcome.verdict.commands).enumerate()
+    {
+        let landing = accepted.iter().find(|(at, _)| *at == n).map(|(_, accepted)| accepted);
+        telling.command(command, decision, landing);
+    }
+    for (text, decision) in &outcome.verdict.options {
+        telling.wish(text, decision);
+    }
+    let (reports, envelope) = telling.finish(status);
+    PushAnswer {
+        unpack: Ok(()),
+        reports,
+        text: render(&envelope, outcome.push.options.format),
+        object_format: kind,
+    }
+}
+
+/// Gathers lines, reports and options while an outcome is told.
+struct Telling<'a> {
+    outcome: &'a Outcome,
+    voice: &'a Voice<'a>,
+    said: Vec<(Word, String)>,
+    details: Vec<Line>,
+    options: Vec<Printed>,
+    reports: Vec<CommandReport>,
+}
+
+impl<'a> Telling<'a> {
+    fn new(outcome: &'a Outcome, voice: &'a Voice<'a>) -> Self {
+        let (said, details, options, reports) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { outcome, voice, said, details, options, reports }
+    }
+
+    fn dry_run(&self) -> bool {
+        self.outcome.push.options.dry_run
+    }
+
+    fn command(&mut self, command: &Command, decision: &Decision, accepted: Option<&Accepted>) {
+        let sent = command.sent.to_string();
+        let result = match (decision, accepted) {
+            (Decision::Refuse(refusal), _) | (_, Some(Accepted::Refused(refusal))) => {
+                Err(self.refuse(refusal, &sent))
+            }
+            (Decision::Nothing(already), _) => {
+                self.said.push((Word::NothingToDo, nothing(already, &sent)));
+                Ok(Vec::new())
+            }
+            (Decision::Do(_), _) if self.dry_run() => {
+                self.said.push((Word::Ok, format!("dry run: {sent} would be done")));
+                let name = Some(refs::dry_run());
+                Ok(vec![Rewritten { refname: name, old: None, new: command.new, forced: false }])
+            }
+            (Decision::Do(step), accepted) => Ok(self.done(command, step, accepted)),
+        };
+        self.reports.push(CommandReport { name: command.sent.clone(), result });
+    }
+
+    fn wish(&mut self, text: &str, decision: &Decision) {
+        match decision {
+            Decision::Refuse(refusal) => drop(self.refuse(refusal, text)),
+            Decision::Nothing(already) => {
+                self.said.push((Word::NothingToDo, nothing(already, text)));
+            }
+            Decision::Do(_) if self.dry_run() => {
+                self.said.push((Word::Ok, format!("dry run: {text} would be granted")));
+            }
+            Decision::Do(step) => {
+                let (said, _) = self.claim_step(step).unwrap_or_else(|| (text.into(), None));
+                self.said.push((Word::Ok, said));
+            }
+        }
+    }
+
+    fn refuse(&mut self, refusal: &Refusal, sent: &str) -> String {
+        let told = words::refusal(refusal, sent, self.voice);
+        let named = if told.reason.contains(sent) { String::new() } else { format!("{sent}: ") };
+        self.said.push((Word::Refused, format!("{named}{}", told.reason)));
+        self.details.extend(told.details);
+        for option in told.options {
+            if !self.options.contains(&option) {
+                self.options.push(option);
+            }
+        }
+        told.reason
+    }
+
+    fn done(
+        &mut self,
+        command: &Command,
+        step: &Step,
+        accepted: Option<&Accepted>,
+    ) -> Vec<Rewritten> {
+        let sent = command.sent.to_string();
+        let (said, moved) = match step {
+            Step::Update { update, item } => {
+                let said = match item {
+                    ItemStep::Open { agent, item, .. } => {
+                        let writes = command.study.as_ref().map_or(0, |s| s.footprint.writes.len());
+                        format!(
+                            "{sent} is open work of {agent} (item {item}): {writes} units written"
+                        )
+                    }
+                    ItemStep::Close => format!("{sent} is no longer open work"),
+                    ItemStep::None => format!("{sent} updated"),
+                };
+                let old = update.change.old_value();
+                let differs = old != command.old;
+                let new = update.change.new_value();
+                let moved = Rewritten { refname: None, old, new, forced: false };
+                (said, if differs { vec![moved] } else { Vec::new() })
+            }
+            Step::Forward { .. } => {
+                (format!("{sent} moved forward, and current with it"), Vec::new())
+            }
+            Step::Tell => ("heard".into(), Vec::new()),
+            Step::Land { commit, .. } => self.landed(*commit, accepted),
+            Step::Grant(_) | Step::Renew { .. } | Step::Release { .. } => {
+                let (said, moved) = self.claim_step(step).unwrap_or((sent, None));
+                (said, moved.into_iter().collect())
+            }
+        };
+        self.said.push((Word::Ok, said));
+        moved
+    }
+
+    /// The sentence for a claim that was written, renewed or dropped, and how its ref moved.
+    fn claim_step(&self, step: &Step) -> Option<(String, Option<Rewritten>)> {
+        let moved = |key: &str, old, new| Rewritten {
+            refname: Some(refs::claim(key)),
+            old,
+            new,
+            forced: false,
+        };
+        match step {
+            Step::Grant(grant) => {
+                let oid = self.outcome.done.granted.iter().find(|(g, _)| g == grant)?.1;
+                let from = match &grant.taken_from {
+                    Some(agent) => format!(", taken over from {agent}, whose lease had lapsed"),
+                    None => String::new(),
+                };
+                let said = format!(
+                    "{} holds {} for {} (epoch {}){from}",
+                    grant.agent,
+                    grant.resource,
+                    words::time(grant.lease),
+                    grant.epoch
+                );
+                Some((said, Some(moved(&grant.resource.key(), grant.expected, Some(oid)))))
+            }
+            Step::Renew { resource, oid } => {
+                let said = format!("the lease on {resource} starts anew");
+                Some((said, Some(moved(&resource.key(), Some(*oid), Some(*oid)))))
+            }
+            Step::Release { resource, oid } => Some((
+                format!("{resource} is released"),
+                Some(moved(&resource.key(), Some(*oid), None)),
+            )),
+            Step::Update { .. } | Step::Forward { .. } | Step::Tell | Step::Land { .. } => None,
+        }
+    }
+
+    fn landed(&mut self, commit: Oid, accepted: Option<&Accepted>) -> (String, Vec<Rewritten>) {
+        let current = |from, to| Rewritten {
+            refname: Some(refs::current()),
+            old: Some(from),
+            new: Some(to),
+            forced: false,
+        };
+        let mainline = &self.voice.mainline;
+        match accepted {
+            Some(Accepted::Landed { from, to }) => {
+                let fetch = Printed::git(["fetch", "origin"], "brings it to you");
+                self.options.push(fetch);
+                let how = if *to == commit {
+                    format!("{} landed on {mainline}", commit.short())
+                } else {
+                    format!("{} landed on {mainline} as {}", commit.short(), to.short())
+                };
+                (how, vec![current(*from, *to)])
+            }
+            Some(Accepted::WouldLand) => (format!("{} would land", commit.short()), Vec::new()),
+            Some(Accepted::Already) | None => {
+                (format!("{} has landed before", commit.short()), Vec::new())
+            }
+            Some(Accepted::Refused(_)) => (String::new(), Vec::new()),
+        }
+    }
+
+    fn finish(mut self, status: Option<&Status>) -> (Vec<CommandReport>, Envelope) {
+        let word = |word| self.said.iter().any(|(said, _)| *said == word);
+        let outcome = if word(Word::Refused) {
+            Word::Refused
+        } else if word(Word::NothingToDo) && !word(Word::Ok) {
+            Word::NothingToDo
+        } else {
+            Word::Ok
+        };
+        // What decided the outcome is the summary; the rest are facts.
+        let first = self.said.iter().position(|(word, _)| *word == outcome);
+        let summary = match first {
+            Some(n) => self.said.remove(n).1,
+            None => "nothing was asked for".into(),
+        };
+        let mut envelope = Envelope::new(outcome, summary);
+        envelope.details = self.said.iter().map(|(_, said)| Line::new(said)).collect();
+        envelope.details.extend(self.details);
+        envelope.options = self.options;
+        envelope.notes = notes(self.outcome, &self.voice.mainline);
+        envelope.open = (
+            envelope.notes.len(),
+            envelope
+                .notes
+                .iter()
+                .filter(|n| n.severity == zit_model::envelope::Severity::Act)
+                .count(),
+        );
+        for holder in &self.outcome.fences {
+            let line = words::holder_line(holder);
+            envelope.warnings.push(Line::new(format!("{}; landing waits for it", line.as_str())));
+        }
+        envelope.data = data(self.outcome);
+        if let Some(status) = status {
+            crate::status::tell(status, &mut envelope);
+        }
+        (self.reports, envelope)
+    }
+}
+
+fn nothing(already: &Already, sent: &str) -> String {
+    match already {
+        Already::NoClaim(resource) => format!("nobody holds {resource}"),
+        Already::Accepted(commit) => format!("{} has landed before", commit.short()),
+        Already::Same => format!("{sent} is so already"),
+    }
+}
+
+/// What the rules find between the work this push opened and everybody else's.
+fn notes(outcome: &Outcome, mainline: &str) -> Vec<Note> {
+    fn work(item: &OpenItem) -> Work<'_> {
+        Work {
+            agent: &item.agent,
+            item: &item.item,
+            intent: item.intent.as_deref(),
+            name: &item.name,
+            footprint: &item.footprint,
+        }
+    }
+    let others: Vec<Work<'_>> = outcome.others.iter().map(work).collect();
+    let mut notes: Vec<Note> = outcome
+        .done
+        .opened
+        .iter()
+        .flat_map(|item| zit_rules::evaluate(&work(item), &others, mainline))
+        .collect();
+    notes.sort_by(|a, b| (a.severity, &a.id).cmp(&(b.severity, &b.id)));
+    notes.dedup_by(|a, b| a.id == b.id);
+    notes
+}
+
+/// What a program reads: claims with their epochs, items with what they write.
+fn data(outcome: &Outcome) -> serde_json::Value {
+    let claims: Vec<_> = outcome
+        .done
+        .granted
+        .iter()
+        .map(|(grant, oid)| {
+            json!({
+                "resource": grant.resource.to_string(), "agent": grant.agent.as_str(),
+                "epoch": grant.epoch, "leaseSeconds": grant.lease.as_secs(), "oid": oid.to_string(),
+            })
+        })
+        .collect();
+    let items: Vec<_> = outcome
+        .done
+        .opened
+        .iter()
+        .map(|item| {
+            let writes: Vec<_> =
+                item.footprint.writes.keys().take(200).map(ToString::to_string).collect();
+            json!({
+                "agent": item.agent.as_str(), "item": item.item.as_str(),
+                "ref": item.name.to_string(), "head": item.head.to_string(), "writes": writes,
+            })
+        })
+        .collect();
+    json!({ "claims": claims, "items": items })
+}
+
+/// The answer to options that cannot be read.
+pub(crate) fn bad_options(
+    request: &PushRequest,
+    kind: gix_hash::Kind,
+    error: &zit_model::options::OptionError,
+) -> PushAnswer {
+    let status = Printed::git(
+        ["push", "-o", "zit.status", "origin", "HEAD:refs/zit/tell"],
+        "an option that works",
+    );
+    let json = request.options.iter().any(|option| option == "zit.format=json");
+    let format = if json { Format::Json } else { Options::default().format };
+    PushAnswer::refused(request, kind, &error.to_string(), vec![status], format)
+}

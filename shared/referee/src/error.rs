@@ -1,0 +1,34 @@
+//! What can go wrong on our side. A refusal is no error: it is part of a verdict.
+
+use std::io;
+use std::path::PathBuf;
+
+use zit_store::{PackError, StoreError};
+
+/// The referee could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum RefereeError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The client's pack was not taken in.
+    #[error(transparent)]
+    Pack(#[from] PackError),
+    /// Fencing numbers cannot be kept.
+    #[error("cannot keep fencing numbers in {}", path.display())]
+    Epochs {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Refs that only the referee writes were moved by others, again and again.
+    #[error("refs below refs/zit/ are being written by another program")]
+    Contended,
+    /// The repository's actor has ended.
+    #[error("the repository is closed")]
+    Closed,
+    /// No thread could be started for the actor.
+    #[error("cannot start a thread for the repository")]
+    Thread(#[source] io::Error),
+}

@@ -1,0 +1,447 @@
+//! The judgement of a push: a pure function of the push, the view and the present.
+//!
+//! Stages: each command on its own ([`Judge::command`]), each option on its own ([`Judge::wish`]), then what one
+//! refusal means for the others ([`bind`]).
+
+use std::collections::BTreeSet;
+
+use zit_model::document::ClaimRequest;
+use zit_model::settings::Tags;
+use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, Resource, refs};
+
+use crate::push::{Ask, Command, Push, Study, Wish, WishKind};
+use crate::speaker::Door;
+use crate::verdict::{Already, Decision, Grant, ItemStep, Refusal, Step, Verdict};
+use crate::view::{Claim, View};
+
+/// Judges a push. Moves nothing.
+pub fn judge(push: &Push, door: Door, view: &View, now: Now) -> Verdict {
+    let mut judge = Judge { push, door, view, now, granted: BTreeSet::new() };
+    let commands = push.commands.iter().map(|command| judge.command(command)).collect();
+    let options = push.wishes.iter().map(|wish| (wish.text.clone(), judge.wish(wish))).collect();
+    bind(push, Verdict { commands, options })
+}
+
+struct Judge<'a> {
+    push: &'a Push,
+    door: Door,
+    view: &'a View,
+    now: Now,
+    /// Keys that this push has been granted: the same claim asked for twice is one claim.
+    granted: BTreeSet<String>,
+}
+
+impl Judge<'_> {
+    fn command(&mut self, command: &Command) -> Decision {
+        let decided = match (&command.ask, &command.name) {
+            (Ask::Broken(refusal), _) => Err(refusal.clone()),
+            (_, None) => Err(Refusal::BadName { why: "not a refname".into() }),
+            (ask, Some(name)) => self.may_speak().and_then(|()| match ask {
+                Ask::Broken(refusal) => Err(refusal.clone()),
+                Ask::Head => Ok(self.head(command, name)),
+                Ask::Mainline => self.mainline(command, name),
+                Ask::Tag => self.tag(command, name),
+                Ask::Other => Ok(plain(command, name)),
+                Ask::Change(oid) => self.change(command, name, *oid),
+                Ask::Wip(agent, item) => self.wip(command, name, agent, item),
+                Ask::ClaimDocument(key, None) => self.delete_claim(command, key),
+                Ask::ClaimDocument(key, Some(document)) => self.document(command, key, document),
+                Ask::Claim(resource) => self.claim(resource),
+                Ask::Release(resource) => self.release(resource),
+                Ask::Accept => self.accept(command),
+                Ask::Tell => self.agent().map(|_| Decision::Do(Step::Tell)),
+            }),
+        };
+        decided.unwrap_or_else(Decision::Refuse)
+    }
+
+    fn wish(&mut self, wish: &Wish) -> Decision {
+        let decided = self.may_speak().and_then(|()| {
+            let resource = wish.resource.clone().map_err(Refusal::BadResource)?;
+            match wish.kind {
+                WishKind::Require | WishKind::Claim => self.claim(&resource),
+                WishKind::Release => self.release(&resource),
+            }
+        });
+        decided.unwrap_or_else(Decision::Refuse)
+    }
+
+    /// Nobody speaks for an agent of another principal. Source: `spec/identity.md`.
+    fn may_speak(&self) -> Result<(), Refusal> {
+        let Some(agent) = &self.push.speaker.agent else { return Ok(()) };
+        match self.view.foreign_owner(agent, &self.push.speaker.principal) {
+            Some(owner) => {
+                Err(Refusal::ForeignAgent { agent: agent.clone(), owner: owner.to_owned() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn agent(&self) -> Result<&AgentId, Refusal> {
+        self.push.speaker.agent.as_ref().ok_or(Refusal::NoAgent)
+    }
+
+    fn head(&self, command: &Command, name: &RefName) -> Decision {
+        let change = RefChange::between(command.old, command.new);
+        let Some(change) = change else { return Decision::Nothing(Already::Same) };
+        let item = match &command.study {
+            Some(study) if !self.push.is_mirror() => self.branch_item(name, study),
+            Some(_) | None => self.closing(name),
+        };
+        update(name, change, item)
+    }
+
+    /// What a branch's push does to the item that the branch carries.
+    fn branch_item(&self, name: &RefName, study: &Study) -> ItemStep {
+        // Source: `spec/refs.md`, "Items": what came with the first push, or has landed, is no open work.
+        if study.merged || self.view.current.is_none() {
+            return self.closing(name);
+        }
+        let by_author = || match self.door {
+            Door::Open => study.author.clone(),
+            Door::Credential => None,
+        };
+        let speaker = self.push.speaker.agent.clone().or_else(by_author);
+        let owned = |agent: &AgentId| {
+            self.view.foreign_owner(agent, &self.push.speaker.principal).is_none()
+        };
+        match speaker.filter(owned) {
+            Some(agent) => self.opening(name, &agent, None),
+            None => self.closing(name),
+        }
+    }
+
+    fn closing(&self, name: &RefName) -> ItemStep {
+        if self.view.items.contains_key(name) { ItemStep::Close } else { ItemStep::None }
+    }
+
+    fn opening(&self, name: &RefName, agent: &AgentId, item: Option<&ItemId>) -> ItemStep {
+        let known = self.view.items.get(name).filter(|known| known.agent == *agent);
+        let item = item
+            .or(self.push.item.as_ref())
+            .cloned()
+            .unwrap_or_else(|| ItemId::default_for(agent, name));
+        let stated = || self.view.agents.get(agent).and_then(|record| record.intent.clone());
+        let intent = self
+            .push
+            .options
+            .intent
+            .clone()
+            .or_else(|| known.and_then(|known| known.intent.clone()))
+            .or_else(stated);
+        ItemStep::Open { agent: agent.clone(), item, intent }
+    }
+
+    /// Source: `spec/refs.md`, "Mainline".
+    fn mainline(&self, command: &Command, name: &RefName) -> Result<Decision, Refusal> {
+        let new = command.new.ok_or(Refusal::MainlineDelete)?;
+        let forward = |change, current_change| {
+            Decision::Do(Step::Forward {
+                mainline: RefUpdate { name: name.clone(), change },
+                current: RefUpdate { name: refs::current(), change: current_change },
+            })
+        };
+        let Some(current) = self.view.current else {
+            let change =
+                RefChange::between(command.old, Some(new)).ok_or(Refusal::NothingToLand)?;
+            return Ok(forward(change, RefChange::Create { new }));
+        };
+        self.not_diverged(current)?;
+        if new == current {
+            return Ok(Decision::Nothing(Already::Same));
+        }
+        let study = command.study.as_ref().ok_or(Refusal::NotACommit { oid: new })?;
+        if command.old != Some(current) || !study.forward {
+            return Err(Refusal::NotForward { current });
+        }
+        let holders = self.fences(study);
+        if !holders.is_empty() {
+            return Err(Refusal::Fenced { holders });
+        }
+        let change = RefChange::Move { old: current, new };
+        Ok(forward(change, change))
+    }
+
+    fn fences(&self, study: &Study) -> Vec<crate::verdict::Holder> {
+        match self.view.settings.bind {
+            zit_model::settings::Policy::Advise => Vec::new(),
+            zit_model::settings::Policy::Refuse => self.view.fences_against(
+                self.push.speaker.agent.as_ref(),
+                &study.footprint,
+                self.now.monotonic,
+            ),
+        }
+    }
+
+    fn not_diverged(&self, current: Oid) -> Result<(), Refusal> {
+        match self.view.diverged {
+            Some(mainline) => Err(Refusal::Diverged { mainline, current }),
+            None => Ok(()),
+        }
+    }
+
+    fn tag(&self, command: &Command, name: &RefName) -> Result<Decision, Refusal> {
+        let create_only = self.view.settings.tags == Tags::CreateOnly;
+        if create_only && (command.old.is_some() || command.new.is_none()) {
+            return Err(Refusal::TagExists { found: command.found });
+        }
+        Ok(plain(command, name))
+    }
+
+    fn change(&self, command: &Command, name: &RefName, oid: Oid) -> Result<Decision, Refusal> {
+        let agent = self.agent()?;
+        match command.new {
+            None => {
+                if let Some(item) = self.view.items.get(name).filter(|item| item.agent != *agent) {
+                    return Err(Refusal::OthersRef { owner: item.agent.clone() });
+                }
+                if command.found.is_none() {
+                    return Ok(Decision::Nothing(Already::Same));
+                }
+                Ok(update(name, RefChange::Delete { old: oid }, self.closing(name)))
+            }
+            Some(new) if new != oid => Err(Refusal::NameIsNotValue { value: new }),
+            Some(_) if command.found.is_some() => Ok(Decision::Nothing(Already::Same)),
+            Some(_) if command.old.is_some() => Err(Refusal::CreateOnly),
+            Some(new) => {
+                command.study.as_ref().ok_or(Refusal::NotACommit { oid })?;
+                let item = self.opening(name, agent, self.item_with_head(agent, oid).as_ref());
+                Ok(update(name, RefChange::Create { new }, item))
+            }
+        }
+    }
+
+    /// The item of the agent's branch or wip that carries the same commit, so that one task stays one item.
+    fn item_with_head(&self, agent: &AgentId, oid: Oid) -> Option<ItemId> {
+        self.view.items_of(agent).find(|item| item.head == oid).map(|item| item.item.clone())
+    }
+
+    /// Any move is allowed; an old value of zero means unconditional. Source: `spec/refs.md`, "wip".
+    fn wip(
+        &self,
+        command: &Command,
+        name: &RefName,
+        owner: &AgentId,
+        item: &ItemId,
+    ) -> Result<Decision, Refusal> {
+        let agent = self.agent()?;
+        if agent != owner {
+            return Err(Refusal::OthersRef { owner: owner.clone() });
+        }
+        let Some(change) = RefChange::between(command.old.or(command.found), command.new) else {
+            return Ok(Decision::Nothing(Already::Same));
+        };
+        let step = match (&command.new, &command.study) {
+            (Some(oid), None) => return Err(Refusal::NotACommit { oid: *oid }),
+            (Some(_), Some(study)) if !study.merged => self.opening(name, agent, Some(item)),
+            (Some(_), Some(_)) | (None, _) => self.closing(name),
+        };
+        Ok(update(name, change, step))
+    }
+
+    /// A pushed `claim.json`: the request in document form, by CAS on the value that the client saw.
+    fn document(
+        &mut self,
+        command: &Command,
+        key: &str,
+        document: &ClaimRequest,
+    ) -> Result<Decision, Refusal> {
+        let agent = self.agent()?;
+        if document.resource.key() != key {
+            let why = format!("its resource belongs at {}", refs::claim(&document.resource.key()));
+            return Err(Refusal::BadDocument { why });
+        }
+        if let Some(other) = document.agent.as_ref().filter(|other| *other != agent) {
+            return Err(Refusal::OthersRef { owner: other.clone() });
+        }
+        let found = self.view.claims.get(key).map(|claim| claim.oid);
+        if command.old != found {
+            return Err(Refusal::ClaimMoved { found });
+        }
+        let mut decision = self.claim(&document.resource)?;
+        if let Decision::Do(Step::Grant(grant)) = &mut decision {
+            grant.item = document.item.clone().unwrap_or_else(|| grant.item.clone());
+            grant.intent = document.intent.clone().or_else(|| grant.intent.clone());
+        }
+        Ok(decision)
+    }
+
+    fn delete_claim(&self, command: &Command, key: &str) -> Result<Decision, Refusal> {
+        let Some(claim) = self.view.claims.get(key) else {
+            return Ok(Decision::Nothing(Already::Same));
+        };
+        if command.old.is_some_and(|old| old != claim.oid) {
+            return Err(Refusal::ClaimMoved { found: Some(claim.oid) });
+        }
+        self.release(&claim.resource.clone())
+    }
+
+    /// Source: `spec/claims.md`, "Grant", "Renew", "Take over".
+    fn claim(&mut self, resource: &Resource) -> Result<Decision, Refusal> {
+        let agent = self.agent()?.clone();
+        let key = resource.key();
+        if self.granted.contains(&key) {
+            return Ok(Decision::Nothing(Already::Same));
+        }
+        let existing = self.view.claims.get(&key);
+        if let Some(other) = existing.filter(|claim| claim.resource != *resource) {
+            return Err(Refusal::KeyCollision { found: other.resource.clone() });
+        }
+        let own = existing.filter(|claim| claim.agent == agent);
+        if let Some(claim) = own.filter(|claim| claim.left(self.now.monotonic).is_some()) {
+            self.granted.insert(key);
+            return Ok(Decision::Do(self.renewal(claim)));
+        }
+        let holders = self.view.held_against(&agent, resource, self.now.monotonic);
+        if !holders.is_empty() {
+            return Err(Refusal::Held { resource: resource.clone(), holders });
+        }
+        let epoch = match own {
+            Some(claim) => claim.epoch,
+            None => self.view.next_epoch + self.granted.len() as u64,
+        };
+        self.granted.insert(key);
+        Ok(Decision::Do(Step::Grant(Grant {
+            resource: resource.clone(),
+            item: self.claim_item(&agent),
+            intent: self.claim_intent(&agent),
+            lease: self.view.settings.lease,
+            epoch,
+            expected: existing.map(|claim| claim.oid),
+            taken_from: existing.map(|claim| claim.agent.clone()).filter(|other| *other != agent),
+            agent,
+        })))
+    }
+
+    /// A live claim of one's own: only its lease starts anew, unless the push states another task.
+    fn renewal(&self, claim: &Claim) -> Step {
+        let item = self.push.item.clone().unwrap_or_else(|| claim.item.clone());
+        let intent = self.push.options.intent.clone().or_else(|| claim.intent.clone());
+        if item == claim.item && intent == claim.intent && self.view.settings.lease == claim.lease {
+            return Step::Renew { resource: claim.resource.clone(), oid: claim.oid };
+        }
+        Step::Grant(Grant {
+            resource: claim.resource.clone(),
+            agent: claim.agent.clone(),
+            item,
+            intent,
+            lease: self.view.settings.lease,
+            epoch: claim.epoch,
+            expected: Some(claim.oid),
+            taken_from: None,
+        })
+    }
+
+    /// The item a claim is for: the one named, the pushed branch's, the only open one, or the mainline's default.
+    fn claim_item(&self, agent: &AgentId) -> ItemId {
+        let pushed = || {
+            let mut branches = self.push.commands.iter().filter(|c| c.ask == Ask::Head);
+            let name = branches.next()?.name.as_ref()?;
+            branches.next().is_none().then(|| ItemId::default_for(agent, name))
+        };
+        let only = || {
+            let mut items = self.view.items_of(agent);
+            let first = items.next()?;
+            items.all(|item| item.item == first.item).then(|| first.item.clone())
+        };
+        let default = || {
+            let mainline = self.view.mainline.clone().unwrap_or_else(refs::current);
+            ItemId::default_for(agent, &mainline)
+        };
+        self.push.item.clone().or_else(pushed).or_else(only).unwrap_or_else(default)
+    }
+
+    fn claim_intent(&self, agent: &AgentId) -> Option<String> {
+        let stated = || self.view.agents.get(agent)?.intent.clone();
+        self.push.options.intent.clone().or_else(stated)
+    }
+
+    fn release(&self, resource: &Resource) -> Result<Decision, Refusal> {
+        let agent = self.agent()?;
+        let Some(claim) = self.view.claims.get(&resource.key()) else {
+            return Ok(Decision::Nothing(Already::NoClaim(resource.clone())));
+        };
+        if claim.resource != *resource {
+            return Err(Refusal::KeyCollision { found: claim.resource.clone() });
+        }
+        if claim.agent != *agent {
+            return Err(Refusal::NotYours { holder: Box::new(claim.holder(self.now.monotonic)) });
+        }
+        Ok(Decision::Do(Step::Release { resource: resource.clone(), oid: claim.oid }))
+    }
+
+    /// Source: `spec/accept.md`. Recording is decided here; landing is judged after it.
+    fn accept(&self, command: &Command) -> Result<Decision, Refusal> {
+        let agent = self.agent()?;
+        let commit = command.new.ok_or(Refusal::NothingToLand)?;
+        let current = self
+            .view
+            .current
+            .ok_or_else(|| Refusal::NotMainline { mainline: self.view.mainline.clone() })?;
+        self.not_diverged(current)?;
+        let study = command.study.as_ref().ok_or(Refusal::NotACommit { oid: commit })?;
+        if study.merged {
+            return Ok(Decision::Nothing(Already::Accepted(commit)));
+        }
+        if self.push.atomic && self.push.commands.len() > 1 {
+            return Err(Refusal::AtomicAccept);
+        }
+        let record = command.found.is_none().then(|| {
+            let name = refs::change(commit);
+            let item = self.opening(&name, agent, self.item_with_head(agent, commit).as_ref());
+            (RefUpdate { name, change: RefChange::Create { new: commit } }, item)
+        });
+        Ok(Decision::Do(Step::Land { commit, record }))
+    }
+}
+
+fn plain(command: &Command, name: &RefName) -> Decision {
+    match RefChange::between(command.old, command.new) {
+        Some(change) => update(name, change, ItemStep::None),
+        None => Decision::Nothing(Already::Same),
+    }
+}
+
+fn update(name: &RefName, change: RefChange, item: ItemStep) -> Decision {
+    Decision::Do(Step::Update { update: RefUpdate { name: name.clone(), change }, item })
+}
+
+/// What one refusal means for the rest of the push.
+///
+/// A required claim that is refused stops everything; an atomic push stops with any of its parts; a `tell` is refused
+/// with any of its options.
+pub(crate) fn bind(push: &Push, mut verdict: Verdict) -> Verdict {
+    let refused = |decision: &Decision| matches!(decision, Decision::Refuse(_));
+    let required = push
+        .wishes
+        .iter()
+        .zip(&verdict.options)
+        .find(|(wish, (_, decision))| wish.kind == WishKind::Require && refused(decision))
+        .map(|(wish, _)| Refusal::ClaimRequired { resource: wish.text.clone() });
+    let culprit = push
+        .commands
+        .iter()
+        .zip(&verdict.commands)
+        .find(|(_, decision)| refused(decision))
+        .map(|(command, _)| command.sent.to_string())
+        .or_else(|| verdict.options.iter().find(|(_, d)| refused(d)).map(|(text, _)| text.clone()));
+    let atomic = culprit.filter(|_| push.atomic).map(|culprit| Refusal::Atomic { culprit });
+    if let Some(refusal) = required.or(atomic) {
+        let all = verdict.commands.iter_mut().chain(verdict.options.iter_mut().map(|(_, d)| d));
+        for decision in all.filter(|decision| !refused(decision)) {
+            *decision = Decision::Refuse(refusal.clone());
+        }
+    }
+    let first = verdict.options.iter().find_map(|(_, d)| match d {
+        Decision::Refuse(refusal) => Some(refusal.clone()),
+        Decision::Do(_) | Decision::Nothing(_) => None,
+    });
+    if let Some(refusal) = first {
+        for (command, decision) in push.commands.iter().zip(&mut verdict.commands) {
+            if command.ask == Ask::Tell && !refused(decision) {
+                *decision = Decision::Refuse(refusal.clone());
+            }
+        }
+    }
+    verdict
+}

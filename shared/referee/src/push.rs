@@ -1,0 +1,256 @@
+//! A push as the referee judges it: commands expanded to what they ask for, and what was learned of their objects.
+//!
+//! [`expand`] turns what the wire carried into a [`Push`]; the studies are filled in from objects before judging.
+
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+use zit_footprint::Footprint;
+use zit_model::document::ClaimRequest;
+use zit_model::options::Options;
+use zit_model::refs::{self, Address, Request};
+use zit_model::resource::ResourceError;
+use zit_model::{AgentId, ItemId, Oid, RefName, Resource};
+use zit_wire::receive::PushRequest;
+
+use crate::speaker::{Caller, Speaker};
+use crate::verdict::Refusal;
+
+/// How many branches one push may move before it counts as a mirror's, whose branches open no item.
+pub const MIRROR_BRANCHES: usize = 8;
+
+/// A push whose speaker is known.
+#[derive(Clone, Debug)]
+pub struct Push {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// What the options say.
+    pub options: Options,
+    /// The item named by option or header.
+    pub item: Option<ItemId>,
+    /// All refs or none.
+    pub atomic: bool,
+    /// What is asked for, in the order sent.
+    pub commands: Vec<Command>,
+    /// Claims and releases given as options: the required ones first.
+    pub wishes: Vec<Wish>,
+    /// The branch that becomes the mainline of a repository without any.
+    pub adopts: Option<RefName>,
+}
+
+/// One command of a push.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// The refname as sent, for the report.
+    pub sent: BString,
+    /// The refname, where it is one.
+    pub name: Option<RefName>,
+    /// The value that the client saw.
+    pub old: Option<Oid>,
+    /// The value that it wants.
+    pub new: Option<Oid>,
+    /// What the refname asks for.
+    pub ask: Ask,
+    /// What was learned of the new value; refs that take any object have none.
+    pub study: Option<Study>,
+    /// What the ref holds as judging begins.
+    pub found: Option<Oid>,
+}
+
+/// What a command asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Nothing that can be done.
+    Broken(Refusal),
+    /// A branch that is not the mainline.
+    Head,
+    /// The mainline.
+    Mainline,
+    /// A tag.
+    Tag,
+    /// A ref outside `refs/zit/` that is neither.
+    Other,
+    /// A change's ref, named by the change.
+    Change(Oid),
+    /// A snapshot of unfinished work.
+    Wip(AgentId, ItemId),
+    /// A claim's ref by key, with the document pushed to it.
+    ClaimDocument(String, Option<ClaimRequest>),
+    /// A claim.
+    Claim(Resource),
+    /// The release of a claim.
+    Release(Resource),
+    /// To record a change and land it.
+    Accept,
+    /// Nothing but the options.
+    Tell,
+}
+
+/// What the objects say of a pushed commit.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// Where current stood when this was found out.
+    pub current: Option<Oid>,
+    /// Whether current already contains the commit.
+    pub merged: bool,
+    /// Whether the commit contains current.
+    pub forward: bool,
+    /// What the commit touches since it left current.
+    pub footprint: Arc<Footprint>,
+    /// The agent that the commit's author name stands for.
+    pub author: Option<AgentId>,
+}
+
+/// A claim or release given as an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// The option's value.
+    pub text: String,
+    /// What it asks for.
+    pub kind: WishKind,
+    /// The value as a resource.
+    pub resource: Result<Resource, ResourceError>,
+}
+
+/// What an option asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WishKind {
+    /// `zit.require-claim`: nothing moves without it.
+    Require,
+    /// `zit.claim`.
+    Claim,
+    /// `zit.release`.
+    Release,
+}
+
+/// What expanding a push needs to know of its repository.
+pub struct Ground<'a> {
+    /// The mainline, if there is one yet.
+    pub mainline: Option<&'a RefName>,
+    /// Where HEAD points.
+    pub head: Option<&'a RefName>,
+    /// Whether a path exists in current.
+    pub is_path: &'a dyn Fn(&str) -> bool,
+    /// Reads a pushed `claim.json`.
+    pub read_claim: &'a dyn Fn(Oid) -> Result<ClaimRequest, String>,
+}
+
+/// Turns commands into what they ask for.
+#[must_use]
+pub fn expand(
+    request: &PushRequest,
+    options: Options,
+    caller: &Caller,
+    ground: &Ground<'_>,
+) -> Push {
+    let adopts = ground.mainline.is_none().then(|| adopted(request, ground.head)).flatten();
+    let mainline = ground.mainline.or(adopts.as_ref());
+    let duplicates = request.duplicates();
+    let commands = request
+        .commands
+        .iter()
+        .map(|command| {
+            let (name, ask) = match RefName::new(&command.name) {
+                Err(error) => (None, Ask::Broken(Refusal::BadName { why: error.why })),
+                Ok(name) if duplicates.contains(command.name.as_bstr()) => {
+                    (Some(name), Ask::Broken(Refusal::Duplicate))
+                }
+                Ok(name) => {
+                    let ask = ask(&name, command.new, mainline, ground);
+                    (Some(name), ask)
+                }
+            };
+            let sent = command.name.clone();
+            Command {
+                sent,
+                name,
+                old: command.old,
+                new: command.new,
+                ask,
+                study: None,
+                found: None,
+            }
+        })
+        .collect();
+    Push {
+        speaker: caller.speaker(&options),
+        item: options.item.clone().or_else(|| caller.item.clone()),
+        atomic: request.capabilities.atomic,
+        commands,
+        wishes: wishes(&options, ground.is_path),
+        adopts,
+        options,
+    }
+}
+
+/// The first push into an empty repository makes the mainline: HEAD's branch if it is pushed, else the first branch.
+fn adopted(request: &PushRequest, head: Option<&RefName>) -> Option<RefName> {
+    let mut branches = request
+        .commands
+        .iter()
+        .filter(|command| command.new.is_some())
+        .filter_map(|command| RefName::new(&command.name).ok())
+        .filter(|name| name.branch().is_some());
+    let first = branches.next()?;
+    let head = head?;
+    Some(if branches.any(|name| name == *head) { head.clone() } else { first })
+}
+
+fn ask(name: &RefName, new: Option<Oid>, mainline: Option<&RefName>, ground: &Ground<'_>) -> Ask {
+    let resource = |encoded: &BString, ask: fn(Resource) -> Ask| {
+        Resource::decode(encoded, ground.is_path)
+            .map_or_else(|e| Ask::Broken(Refusal::BadResource(e)), ask)
+    };
+    match refs::address(name) {
+        Address::Head if mainline == Some(name) => Ask::Mainline,
+        Address::Head => Ask::Head,
+        Address::Tag => Ask::Tag,
+        Address::Other => Ask::Other,
+        Address::Current | Address::AgentState(_) => Ask::Broken(Refusal::RefereeOnly),
+        Address::Change(oid) => Ask::Change(oid),
+        Address::Wip(agent, item) => Ask::Wip(agent, item),
+        Address::Claim(key) => match new.map(ground.read_claim).transpose() {
+            Ok(document) => Ask::ClaimDocument(key, document),
+            Err(why) => Ask::Broken(Refusal::BadDocument { why }),
+        },
+        Address::Request(Request::Claim(encoded)) => resource(&encoded, Ask::Claim),
+        Address::Request(Request::Release(encoded)) => resource(&encoded, Ask::Release),
+        Address::Request(Request::Accept) => Ask::Accept,
+        Address::Request(Request::For(branch)) => {
+            if mainline.is_some_and(|m| m.branch() == Some(branch.as_bstr())) {
+                Ask::Accept
+            } else {
+                Ask::Broken(Refusal::NotMainline { mainline: mainline.cloned() })
+            }
+        }
+        Address::Request(Request::Tell) => Ask::Tell,
+        Address::Unknown => Ask::Broken(Refusal::UnknownRef),
+    }
+}
+
+fn wishes(options: &Options, is_path: &dyn Fn(&str) -> bool) -> Vec<Wish> {
+    [
+        (WishKind::Require, &options.required_claims),
+        (WishKind::Claim, &options.claims),
+        (WishKind::Release, &options.releases),
+    ]
+    .into_iter()
+    .flat_map(|(kind, texts)| texts.iter().map(move |text| (kind, text)))
+    .map(|(kind, text)| Wish { text: text.clone(), kind, resource: Resource::parse(text, is_path) })
+    .collect()
+}
+
+impl Push {
+    /// The name of the principal that speaks.
+    #[must_use]
+    pub fn principal(&self) -> &str {
+        &self.speaker.principal.name
+    }
+
+    /// Whether the push looks like a mirror's: its branches open no item.
+    #[must_use]
+    pub fn is_mirror(&self) -> bool {
+        self.commands.iter().filter(|c| matches!(c.ask, Ask::Head | Ask::Mainline)).count()
+            > MIRROR_BRANCHES
+    }
+}

@@ -1,0 +1,375 @@
+//! The facade: one repository and its referee, shared by all requests.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use zit_model::document::{CLAIM_FILE, ClaimRequest};
+use zit_model::options::Options;
+use zit_model::settings::Policy;
+use zit_model::{AgentId, Oid};
+use zit_store::{Access, Objects, PackLimits, Quarantine, Store, StoreError, StoredRef};
+use zit_wire::receive::PushRequest;
+
+use crate::actor::{Actor, Brief, Decided, Event, Outcome, Proposal, Status};
+use crate::answer::{self, Accepted, PushAnswer};
+use crate::clock::Clock;
+use crate::epochs::Epochs;
+use crate::error::RefereeError;
+use crate::footprints::Footprinter;
+use crate::landing::{Composed, Landed, Landing, compose};
+use crate::open;
+use crate::push::{Ask, Ground, Push, expand};
+use crate::speaker::Caller;
+use crate::verdict::{Decision, Refusal, Step};
+
+/// One repository, opened by its only referee.
+pub struct Repository {
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    footprinter: Footprinter,
+    /// One change is composed at a time: a race would only compose again.
+    landing: Mutex<()>,
+    events: Option<Sender<Event>>,
+    actor: Option<JoinHandle<()>>,
+}
+
+impl Repository {
+    /// Opens a repository: recovers what a crash left, rebuilds the view, starts the actor.
+    ///
+    /// # Errors
+    /// [`RefereeError`] when the repository cannot be read or has a referee already.
+    pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, RefereeError> {
+        let store = Arc::new(Store::open(path, Access::Referee)?);
+        let footprinter = Footprinter::default();
+        let mut view = open::view(&store, &footprinter, clock.now().monotonic)?;
+        let highest = view.claims.values().map(|claim| claim.epoch).max().unwrap_or(0);
+        let epochs = Epochs::open(store.git_dir(), highest)?;
+        view.next_epoch = epochs.peek();
+        let actor = Actor { store: store.clone(), clock: clock.clone(), view, epochs };
+        let (events, received) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("referee".into())
+            .spawn(move || actor.run(&received))
+            .map_err(RefereeError::Thread)?;
+        Ok(Self {
+            store,
+            clock,
+            footprinter,
+            landing: Mutex::new(()),
+            events: Some(events),
+            actor: Some(thread),
+        })
+    }
+
+    /// The repository's objects and refs.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own.
+    ///
+    /// # Errors
+    /// [`RefereeError`] when refs cannot be read.
+    ///
+    /// # Source
+    /// `spec/refs.md`, "Scoped advertisement".
+    pub fn refs_for_push(&self, agent: Option<&AgentId>) -> Result<Vec<StoredRef>, RefereeError> {
+        let own = match agent {
+            Some(agent) => self.ask(|back| Event::Own(agent.clone(), back))?,
+            None => BTreeSet::new(),
+        };
+        let current = zit_model::refs::current();
+        let shown = |r: &StoredRef| !r.name.is_zit() || r.name == current || own.contains(&r.name);
+        Ok(self.store.refs()?.into_iter().filter(shown).collect())
+    }
+
+    /// The refs advertised to a fetcher: all.
+    ///
+    /// # Errors
+    /// [`RefereeError`] when refs cannot be read.
+    pub fn refs_for_fetch(&self) -> Result<Vec<StoredRef>, RefereeError> {
+        Ok(self.store.refs()?)
+    }
+
+    /// Judges a push, carries it out, and answers it.
+    ///
+    /// `pack` is read to its end if the request expects one.
+    pub fn push(
+        &self,
+        caller: &Caller,
+        request: &PushRequest,
+        pack: &mut dyn Read,
+        limits: &PackLimits,
+    ) -> PushAnswer {
+        let kind = self.store.hash_kind();
+        let options = match Options::parse(&request.options) {
+            Ok(options) => options,
+            Err(error) => return answer::bad_options(request, kind, &error),
+        };
+        let format = options.format;
+        self.judge_push(caller, request, options, pack, limits).unwrap_or_else(|error| {
+            tracing::warn!(error = &error as &dyn std::error::Error, "push failed");
+            PushAnswer::failed(request, kind, &error, format)
+        })
+    }
+
+    fn judge_push(
+        &self,
+        caller: &Caller,
+        request: &PushRequest,
+        options: Options,
+        pack: &mut dyn Read,
+        limits: &PackLimits,
+    ) -> Result<PushAnswer, RefereeError> {
+        let incoming = self.receive(request, pack, limits)?;
+        let brief = self.ask(Event::Brief)?;
+        let mut push = self.expand(caller, request, options, incoming.as_ref(), &brief)?;
+        self.check_connected(&mut push, incoming.as_ref())?;
+        self.study(&mut push, incoming.as_ref(), &brief)?;
+        let mut proposal = Box::new(Proposal { push, door: caller.door, incoming });
+        let outcome = loop {
+            match self.ask(|back| Event::Decide(proposal, back))?? {
+                Decided::Done(outcome) => break outcome,
+                // Current moved meanwhile: what was learned of the commits may no longer be so.
+                Decided::Moved(again) => proposal = again,
+            }
+            let brief = self.ask(Event::Brief)?;
+            let Proposal { push, incoming, .. } = &mut *proposal;
+            self.study(push, incoming.as_ref(), &brief)?;
+        };
+        let mut outcome = outcome;
+        let accepted = self.land_all(&mut outcome)?;
+        let agent = outcome.push.speaker.agent.clone();
+        let status = outcome.push.options.status.then(|| self.status(agent)).transpose()?;
+        let mainline = self.ask(Event::Brief)?.mainline;
+        let kind = self.store.hash_kind();
+        Ok(answer::decided(&outcome, &accepted, status.as_ref(), mainline.as_ref(), kind))
+    }
+
+    fn status(&self, agent: Option<AgentId>) -> Result<Status, RefereeError> {
+        self.ask(|back| Event::Status(agent, back))
+    }
+
+    fn receive(
+        &self,
+        request: &PushRequest,
+        pack: &mut dyn Read,
+        limits: &PackLimits,
+    ) -> Result<Option<Quarantine>, RefereeError> {
+        if !request.expects_pack() {
+            return Ok(None);
+        }
+        let mut incoming = self.store.quarantine()?;
+        incoming.receive_pack(pack, limits)?;
+        Ok(Some(incoming))
+    }
+
+    fn expand(
+        &self,
+        caller: &Caller,
+        request: &PushRequest,
+        options: Options,
+        incoming: Option<&Quarantine>,
+        brief: &Brief,
+    ) -> Result<Push, RefereeError> {
+        let objects = self.objects(incoming)?;
+        let tree = brief.current.map(|c| objects.commit(c)).transpose()?.map(|commit| commit.tree);
+        let is_path = |path: &str| {
+            tree.is_some_and(|tree| matches!(objects.entry_at(tree, path.into()), Ok(Some(_))))
+        };
+        let read_claim = |oid: Oid| {
+            let json = open::document(&objects, oid, CLAIM_FILE)?;
+            ClaimRequest::from_json(&json).map_err(|e| e.to_string())
+        };
+        let head = open::head_target(&self.store)?;
+        let ground = Ground {
+            mainline: brief.mainline.as_ref(),
+            head: head.as_ref(),
+            is_path: &is_path,
+            read_claim: &read_claim,
+        };
+        Ok(expand(request, options, caller, &ground))
+    }
+
+    /// What is pushed to a ref that is stored must be there whole, down to what the repository already reaches.
+    fn check_connected(
+        &self,
+        push: &mut Push,
+        incoming: Option<&Quarantine>,
+    ) -> Result<(), RefereeError> {
+        let stored = |ask: &Ask| {
+            !matches!(
+                ask,
+                Ask::Broken(_)
+                    | Ask::Claim(_)
+                    | Ask::Release(_)
+                    | Ask::Tell
+                    | Ask::ClaimDocument(..)
+            )
+        };
+        let reached: BTreeSet<Oid> = self.store.refs()?.into_iter().map(|r| r.oid).collect();
+        let tips: Vec<(usize, Oid)> = push
+            .commands
+            .iter()
+            .enumerate()
+            .filter(|(_, command)| stored(&command.ask))
+            .filter_map(|(n, command)| Some((n, command.new?)))
+            .filter(|(_, tip)| !reached.contains(tip))
+            .collect();
+        if tips.is_empty() {
+            return Ok(());
+        }
+        let own = incoming.is_none().then(|| self.store.quarantine()).transpose()?;
+        let Some(quarantine) = incoming.or(own.as_ref()) else { return Ok(()) };
+        let all: Vec<Oid> = tips.iter().map(|(_, tip)| *tip).collect();
+        if quarantine.check_connected(&all).is_ok() {
+            return Ok(());
+        }
+        for (n, tip) in tips {
+            if let Err(error) = quarantine.check_connected(&[tip])
+                && let Some(command) = push.commands.get_mut(n)
+            {
+                command.ask = Ask::Broken(Refusal::Incomplete { why: error.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    fn study(
+        &self,
+        push: &mut Push,
+        incoming: Option<&Quarantine>,
+        brief: &Brief,
+    ) -> Result<(), RefereeError> {
+        let objects = self.objects(incoming)?;
+        for command in &mut push.commands {
+            let studied = matches!(
+                command.ask,
+                Ask::Head | Ask::Mainline | Ask::Change(_) | Ask::Wip(..) | Ask::Accept
+            );
+            if let Some(new) = command.new.filter(|_| studied) {
+                command.study = self.footprinter.study(&objects, brief.current, new)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn objects(&self, incoming: Option<&Quarantine>) -> Result<Objects, StoreError> {
+        match incoming {
+            Some(incoming) => Ok(incoming.objects()),
+            None => self.store.objects(),
+        }
+    }
+
+    /// Lands what the verdict says is to land. A dry run composes among its own objects, which go with it.
+    fn land_all(&self, outcome: &mut Outcome) -> Result<Vec<(usize, Accepted)>, RefereeError> {
+        let commits: Vec<(usize, Oid)> = outcome
+            .verdict
+            .commands
+            .iter()
+            .enumerate()
+            .filter_map(|(n, decision)| match decision {
+                Decision::Do(Step::Land { commit, .. }) => Some((n, *commit)),
+                Decision::Do(_) | Decision::Nothing(_) | Decision::Refuse(_) => None,
+            })
+            .collect();
+        let agent = outcome.push.speaker.agent.as_ref();
+        let mut accepted = Vec::new();
+        for (n, commit) in commits {
+            accepted.push((
+                n,
+                match &mut outcome.scratch {
+                    Some(scratch) => self.would_land(commit, agent, scratch)?,
+                    None => self.land(commit, agent)?,
+                },
+            ));
+        }
+        Ok(accepted)
+    }
+
+    fn land(&self, commit: Oid, agent: Option<&AgentId>) -> Result<Accepted, RefereeError> {
+        let _turn = self.landing.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let from = match self.landing_ground()? {
+                Ok(from) => from,
+                Err(refusal) => return Ok(Accepted::Refused(refusal)),
+            };
+            let mut composed = self.store.quarantine()?;
+            let now = self.clock.now();
+            let (to, footprint) =
+                match compose(&mut composed, &self.footprinter, commit, from, now)? {
+                    Composed::Already => return Ok(Accepted::Already),
+                    Composed::Refused(refusal) => return Ok(Accepted::Refused(refusal)),
+                    Composed::Ready { to, footprint } => (to, footprint),
+                };
+            let agent = agent.cloned();
+            let landing = Box::new(Landing { commit, agent, from, to, footprint, composed });
+            match self.ask(|back| Event::Land(landing, back))?? {
+                Landed::Done => return Ok(Accepted::Landed { from, to }),
+                Landed::Refused(refusal) => return Ok(Accepted::Refused(refusal)),
+                // Somebody else landed first: judge again on what is there now.
+                Landed::Moved => {}
+            }
+        }
+    }
+
+    /// What [`Repository::land`] would say, moving nothing.
+    fn would_land(
+        &self,
+        commit: Oid,
+        agent: Option<&AgentId>,
+        scratch: &mut Quarantine,
+    ) -> Result<Accepted, RefereeError> {
+        let from = match self.landing_ground()? {
+            Ok(from) => from,
+            Err(refusal) => return Ok(Accepted::Refused(refusal)),
+        };
+        let now = self.clock.now();
+        Ok(match compose(scratch, &self.footprinter, commit, from, now)? {
+            Composed::Already => Accepted::Already,
+            Composed::Refused(refusal) => Accepted::Refused(refusal),
+            Composed::Ready { footprint, .. } => {
+                let view = self.status(None)?.view;
+                let holders = view.fences_against(agent, &footprint, now.monotonic);
+                if holders.is_empty() || view.settings.bind == Policy::Advise {
+                    Accepted::WouldLand
+                } else {
+                    Accepted::Refused(Refusal::Fenced { holders })
+                }
+            }
+        })
+    }
+
+    /// Where current stands, if anything can land on it.
+    fn landing_ground(&self) -> Result<Result<Oid, Refusal>, RefereeError> {
+        let brief = self.ask(Event::Brief)?;
+        Ok(match (brief.diverged, brief.current) {
+            (Some(refusal), _) => Err(refusal),
+            (None, Some(current)) => Ok(current),
+            (None, None) => Err(Refusal::NotMainline { mainline: brief.mainline }),
+        })
+    }
+
+    fn ask<T>(&self, event: impl FnOnce(Sender<T>) -> Event) -> Result<T, RefereeError> {
+        let (back, answer) = mpsc::channel();
+        let events = self.events.as_ref().ok_or(RefereeError::Closed)?;
+        events.send(event(back)).map_err(|_| RefereeError::Closed)?;
+        answer.recv().map_err(|_| RefereeError::Closed)
+    }
+}
+
+impl Drop for Repository {
+    /// Waits for the actor, so that the repository's lock is free once the last request is answered.
+    fn drop(&mut self) {
+        drop(self.events.take());
+        if let Some(actor) = self.actor.take() {
+            // An actor that panicked has said so on stderr; there is nothing to add.
+            let _ = actor.join();
+        }
+    }
+}

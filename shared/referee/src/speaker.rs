@@ -1,0 +1,78 @@
+//! Who speaks in a push: the principal of the credential, and the agent it says it is.
+//!
+//! Identity comes from the credential alone. What a client says of itself only chooses among the agents that its
+//! principal owns.
+//!
+//! Source: `spec/identity.md`.
+
+use zit_model::options::Options;
+use zit_model::{AgentId, Principal};
+
+/// What the edge learned of a caller before reading its request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Who the credential says is speaking.
+    pub principal: Principal,
+    /// Whether a credential was asked for at all.
+    pub door: Door,
+    /// The agent of the `Zit-Agent` header.
+    pub header: Option<AgentId>,
+    /// The agent of the URL's seat, `/@<agent>/`.
+    pub seat: Option<AgentId>,
+    /// The item of the `Zit-Item` header.
+    pub item: Option<zit_model::ItemId>,
+}
+
+/// How the caller came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// An open loopback server asks nobody for a name.
+    Open,
+    /// A credential was shown and checked.
+    Credential,
+}
+
+/// The caller of one push, its options read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Speaker {
+    /// Who the credential says is speaking.
+    pub principal: Principal,
+    /// The seat that is spoken for; `None` on an open server when the push names none.
+    pub agent: Option<AgentId>,
+    /// Whether `-o zit.agent` named the agent, so that printed commands must do so too.
+    pub named_by_option: bool,
+}
+
+impl Caller {
+    /// A caller of an open server that says nothing of itself.
+    #[must_use]
+    pub fn anyone() -> Self {
+        Self {
+            principal: Principal { name: "anyone".into(), kind: zit_model::PrincipalKind::Human },
+            door: Door::Open,
+            header: None,
+            seat: None,
+            item: None,
+        }
+    }
+
+    /// The agent known before the options are read: header, then seat, then principal.
+    #[must_use]
+    pub fn agent(&self) -> Option<AgentId> {
+        let own = || match self.door {
+            Door::Open => None,
+            Door::Credential => AgentId::slug(&self.principal.name),
+        };
+        self.header.clone().or_else(|| self.seat.clone()).or_else(own)
+    }
+
+    /// Who speaks, now that the options are known.
+    #[must_use]
+    pub fn speaker(&self, options: &Options) -> Speaker {
+        Speaker {
+            principal: self.principal.clone(),
+            agent: options.agent.clone().or_else(|| self.agent()),
+            named_by_option: options.agent.is_some(),
+        }
+    }
+}

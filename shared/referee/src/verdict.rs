@@ -1,0 +1,312 @@
+//! Verdicts: what the referee decided, as facts. Sentences are made in [`crate::words`].
+
+use std::time::Duration;
+
+use zit_footprint::Conflict;
+use zit_model::resource::ResourceError;
+use zit_model::{AgentId, ItemId, Oid, RefName, RefUpdate, Resource};
+use zit_store::RefusedUpdate;
+
+/// Who stands in the way of a claim or a landing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Whose claim or work it is.
+    pub agent: AgentId,
+    /// What it is for, in that agent's words.
+    pub intent: Option<String>,
+    /// What is held.
+    pub resource: Resource,
+    /// How it is held.
+    pub hold: Hold,
+}
+
+/// How something is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// By a live claim.
+    Claim {
+        /// What is left of its lease.
+        left: Duration,
+    },
+    /// By work that has not landed.
+    InFlight {
+        /// The ref that carries the work.
+        name: RefName,
+        /// How long ago it was pushed.
+        since: Duration,
+    },
+}
+
+/// One reason why a landing would not hold on what landed before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staleness {
+    /// The two units that meet.
+    pub conflict: Conflict,
+    /// The commit on current that wrote theirs, and its author.
+    pub landed: Option<(Oid, String)>,
+}
+
+/// Why something asked for is not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The refname is none.
+    BadName {
+        /// Which rule it breaks.
+        why: String,
+    },
+    /// Below `refs/zit/`, and not a name a push may address.
+    UnknownRef,
+    /// Only the referee writes the ref.
+    RefereeOnly,
+    /// The ref belongs to another agent.
+    OthersRef {
+        /// Whose it is.
+        owner: AgentId,
+    },
+    /// The request needs an agent and the push names none.
+    NoAgent,
+    /// The agent belongs to another principal.
+    ForeignAgent {
+        /// The agent that was named.
+        agent: AgentId,
+        /// The principal that owns it.
+        owner: String,
+    },
+    /// The text is not a resource.
+    BadResource(ResourceError),
+    /// Two resources share one claim ref.
+    KeyCollision {
+        /// The resource that has the ref.
+        found: Resource,
+    },
+    /// A document that was pushed cannot be read.
+    BadDocument {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Others hold what is claimed.
+    Held {
+        /// What was claimed.
+        resource: Resource,
+        /// Everybody who holds some of it.
+        holders: Vec<Holder>,
+    },
+    /// The claim to be released is somebody else's.
+    NotYours {
+        /// Whose it is.
+        holder: Box<Holder>,
+    },
+    /// The claim moved since the pusher saw it.
+    ClaimMoved {
+        /// What its ref holds now.
+        found: Option<Oid>,
+    },
+    /// The mainline would lose commits.
+    NotForward {
+        /// Where mainline and current stand.
+        current: Oid,
+    },
+    /// The mainline is never deleted.
+    MainlineDelete,
+    /// Mainline was moved away from current by other means.
+    Diverged {
+        /// Where mainline stands; `None` when it is gone.
+        mainline: Option<Oid>,
+        /// Where current stands.
+        current: Oid,
+    },
+    /// `refs/for/<branch>` of a branch that is not the mainline.
+    NotMainline {
+        /// The mainline, where there is one.
+        mainline: Option<RefName>,
+    },
+    /// An accept without a commit.
+    NothingToLand,
+    /// The pushed object is not a commit.
+    NotACommit {
+        /// The object.
+        oid: Oid,
+    },
+    /// An accept inside an atomic push of several refs.
+    AtomicAccept,
+    /// The ref must name its own value.
+    NameIsNotValue {
+        /// The value pushed.
+        value: Oid,
+    },
+    /// The ref can be created and deleted, not moved.
+    CreateOnly,
+    /// The tag exists, and tags do not move here.
+    TagExists {
+        /// Its value.
+        found: Option<Oid>,
+    },
+    /// The change would not hold on what landed before it.
+    Stale {
+        /// Every pair that meets.
+        reasons: Vec<Staleness>,
+    },
+    /// The change and current do not merge as text, or what they merge to does not parse.
+    Conflict {
+        /// The files.
+        paths: Vec<String>,
+    },
+    /// The landing writes what other agents claim.
+    Fenced {
+        /// The claims.
+        holders: Vec<Holder>,
+    },
+    /// The ref itself refused.
+    Ref(RefusedUpdate),
+    /// Objects below the pushed one are missing.
+    Incomplete {
+        /// What git said.
+        why: String,
+    },
+    /// The push names the ref more than once.
+    Duplicate,
+    /// An atomic push, and another of its refs was refused.
+    Atomic {
+        /// That ref.
+        culprit: String,
+    },
+    /// A claim that the push requires was not granted.
+    ClaimRequired {
+        /// The claim.
+        resource: String,
+    },
+}
+
+/// What one command or option comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is done.
+    Do(Step),
+    /// It was so already.
+    Nothing(Already),
+    /// It is refused.
+    Refuse(Refusal),
+}
+
+/// What was so already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Already {
+    /// There is no such claim to release.
+    NoClaim(Resource),
+    /// The change has landed before.
+    Accepted(Oid),
+    /// The ref holds that value.
+    Same,
+}
+
+/// One thing to do. Each carries all that its execution needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Move a ref; an item may open, move or close with it.
+    Update {
+        /// The ref.
+        update: RefUpdate,
+        /// What becomes of the item that the ref carries.
+        item: ItemStep,
+    },
+    /// Move the mainline forward, and current with it.
+    Forward {
+        /// The mainline's update.
+        mainline: RefUpdate,
+        /// Current's update.
+        current: RefUpdate,
+    },
+    /// Write a claim.
+    Grant(Grant),
+    /// Start a live claim's lease anew. No ref moves.
+    Renew {
+        /// The claim's resource.
+        resource: Resource,
+        /// Its ref's value.
+        oid: Oid,
+    },
+    /// Delete a claim.
+    Release {
+        /// The claim's resource.
+        resource: Resource,
+        /// Its ref's value.
+        oid: Oid,
+    },
+    /// Nothing but what the options say.
+    Tell,
+    /// Land a recorded change, after this transaction.
+    Land {
+        /// The change.
+        commit: Oid,
+        /// Its ref, where it is not recorded yet, and the item that it carries.
+        record: Option<(RefUpdate, ItemStep)>,
+    },
+}
+
+/// What becomes of the item that a ref carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemStep {
+    /// The ref carries no item.
+    None,
+    /// It carries this one now.
+    Open {
+        /// Whose it is.
+        agent: AgentId,
+        /// Which.
+        item: ItemId,
+        /// What it is for.
+        intent: Option<String>,
+    },
+    /// It carries none any more.
+    Close,
+}
+
+/// A claim to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// What is claimed.
+    pub resource: Resource,
+    /// By whom.
+    pub agent: AgentId,
+    /// For which task.
+    pub item: ItemId,
+    /// What the task is for.
+    pub intent: Option<String>,
+    /// How long it lives without renewal.
+    pub lease: Duration,
+    /// The fencing number.
+    pub epoch: u64,
+    /// What the claim's ref holds now.
+    pub expected: Option<Oid>,
+    /// Whose lapsed claim this takes over.
+    pub taken_from: Option<AgentId>,
+}
+
+/// What the referee decided about a push.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a verdict that is not carried out leaves the push unanswered"]
+pub struct Verdict {
+    /// One for each command, in the order sent.
+    pub commands: Vec<Decision>,
+    /// One for each claim and release given as an option, with the text as given.
+    pub options: Vec<(String, Decision)>,
+}
+
+impl Verdict {
+    /// Everything that is to be done, commands first.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.commands.iter().chain(self.options.iter().map(|(_, d)| d)).filter_map(|d| match d {
+            Decision::Do(step) => Some(step),
+            Decision::Nothing(_) | Decision::Refuse(_) => None,
+        })
+    }
+
+    /// The first refusal, if there is any.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.commands.iter().chain(self.options.iter().map(|(_, d)| d)).find_map(|d| match d {
+            Decision::Refuse(refusal) => Some(refusal),
+            Decision::Do(_) | Decision::Nothing(_) => None,
+        })
+    }
+}

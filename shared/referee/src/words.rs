@@ -1,0 +1,431 @@
+//! Sentences for facts: what a refusal says, and the commands that get further.
+//!
+//! Every command is one that the reader can run as it stands. It pushes `origin/<mainline>` where the pushed value does
+//! not matter, so that it uploads nothing.
+
+use std::time::Duration;
+
+use zit_model::envelope::{Command, Line};
+use zit_model::{AgentId, RefName, Resource, quote};
+
+use crate::verdict::{Hold, Holder, Refusal, Staleness};
+
+/// The longest reason in a report, in bytes. Source: `spec/results.md`, "Reports".
+pub(crate) const MAX_REASON: usize = 120;
+
+/// What printed commands are built on.
+#[derive(Clone, Debug)]
+pub(crate) struct Voice<'a> {
+    /// The mainline's short name.
+    pub(crate) mainline: String,
+    /// The agent that commands must name by option, because the push did so too.
+    pub(crate) agent: Option<&'a AgentId>,
+    /// An agent id that nobody has, for those who have none.
+    pub(crate) free_agent: String,
+}
+
+/// A refusal in words.
+pub(crate) struct Told {
+    /// One line for the report: reason, holder, way out.
+    pub(crate) reason: String,
+    /// Facts.
+    pub(crate) details: Vec<Line>,
+    /// Ways forward.
+    pub(crate) options: Vec<Command>,
+}
+
+impl Voice<'_> {
+    /// `git push [-o zit.agent=…] [-o …] origin <refspec>`.
+    pub(crate) fn push(&self, options: &[&str], refspec: &str, why: &str) -> Command {
+        push_as(self.agent.map(AgentId::as_str), options, refspec, why)
+    }
+
+    /// The refspec of a request whose value does not matter.
+    pub(crate) fn request(&self, request: &str) -> String {
+        format!("origin/{}:{request}", self.mainline)
+    }
+
+    fn claim(&self, resource: &Resource, why: &str) -> Command {
+        self.push(&[], &self.request(&format!("refs/zit/claim/{}", resource.encode())), why)
+    }
+
+    fn status(&self, why: &str) -> Command {
+        self.push(&["zit.status"], &self.request("refs/zit/tell"), why)
+    }
+
+    fn land(&self, why: &str) -> Command {
+        self.push(&[], &format!("HEAD:refs/for/{}", self.mainline), why)
+    }
+
+    fn rebuild(&self) -> Command {
+        let onto = format!("origin/{}", self.mainline);
+        Command::git(["fetch", "origin"], "rebuild the change on what landed, then land it")
+            .then(&Command::git(["rebase", &onto], ""))
+            .then(&self.land(""))
+    }
+}
+
+fn push_as(agent: Option<&str>, options: &[&str], refspec: &str, why: &str) -> Command {
+    let agent = agent.map(|agent| format!("zit.agent={agent}"));
+    let mut words = vec!["push"];
+    for option in agent.iter().map(String::as_str).chain(options.iter().copied()) {
+        words.extend(["-o", option]);
+    }
+    words.extend(["origin", refspec]);
+    Command::git(words, why)
+}
+
+/// Says why, by whom, and what to type.
+#[allow(clippy::too_many_lines, reason = "one arm a refusal, each a few words")]
+pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told {
+    let told = |reason: String, details: Vec<Line>, options: Vec<Command>| Told {
+        reason: quote::cut(&quote::one_line(&reason), MAX_REASON),
+        details,
+        options,
+    };
+    match refusal {
+        Refusal::BadName { why } => told(
+            format!("not a valid refname: {why}; see git-check-ref-format(1)"),
+            Vec::new(),
+            vec![Command::git(["check-ref-format", sent], "shows whether git takes a name")],
+        ),
+        Refusal::UnknownRef => told(
+            "no such ref below refs/zit/; the known ones are listed above".into(),
+            std::iter::once(Line::new("known refs:"))
+                .chain(zit_model::refs::KNOWN.iter().map(Line::new))
+                .collect(),
+            vec![voice.status("who is at work here, and on what")],
+        ),
+        Refusal::RefereeOnly => told(
+            format!("only the referee writes it; land changes by HEAD:refs/for/{}", voice.mainline),
+            Vec::new(),
+            vec![voice.land("record HEAD as a change and land it")],
+        ),
+        Refusal::OthersRef { owner } => told(
+            format!("it belongs to agent {owner}"),
+            Vec::new(),
+            vec![voice.status("your own items and claims")],
+        ),
+        Refusal::NoAgent => {
+            let option = format!("zit.agent={}", voice.free_agent);
+            let refspec =
+                if needs_head(sent) { format!("HEAD:{sent}") } else { voice.request(sent) };
+            told(
+                format!("say which agent you are: git push -o {option} …"),
+                vec![Line::new(
+                    "or clone from http://<host>/@<agent>/<repo>, which says it with every push",
+                )],
+                vec![voice.push_as(
+                    Some(option),
+                    &[],
+                    &refspec,
+                    "any id that is yours alone will do",
+                )],
+            )
+        }
+        Refusal::ForeignAgent { agent, owner } => told(
+            format!("agent {agent} belongs to {}; use another id", quote::quoted(owner)),
+            Vec::new(),
+            vec![push_as(
+                Some(&voice.free_agent),
+                &[],
+                &voice.request("refs/zit/tell"),
+                "an id that nobody has yet",
+            )],
+        ),
+        Refusal::BadResource(error) => told(
+            error.to_string(),
+            vec![Line::new(error.hint())],
+            vec![voice.push(
+                &["zit.claim=path/to/file#name"],
+                &voice.request("refs/zit/tell"),
+                "the form of a resource",
+            )],
+        ),
+        Refusal::KeyCollision { found } => told(
+            format!("its claim ref is taken by {found}; claim the whole file instead"),
+            Vec::new(),
+            vec![voice.status("what is claimed")],
+        ),
+        Refusal::BadDocument { why } => told(
+            format!("claim.json cannot be used: {why}"),
+            vec![Line::new("the request ref needs no document: refs/zit/claim/<resource>")],
+            vec![voice.status("what is claimed")],
+        ),
+        Refusal::Held { resource, holders } => {
+            let held = holders.first().map_or_else(String::new, |first| held_by(first, resource));
+            let works = holders.iter().filter_map(|holder| match &holder.hold {
+                Hold::InFlight { name, .. } => Some(see(name)),
+                Hold::Claim { .. } => None,
+            });
+            let mut options: Vec<Command> = works.collect();
+            options.push(voice.status("who is at work, and how long each claim has left"));
+            options.push(voice.claim(resource, "ask again, once the lease has run out"));
+            told(held, holders.iter().map(holder_line).collect(), options)
+        }
+        Refusal::NotYours { holder } => told(
+            format!("{} holds it, not you: {}", holder.agent, holder.resource),
+            vec![holder_line(holder)],
+            vec![voice.status("your own claims")],
+        ),
+        Refusal::ClaimMoved { found } => told(
+            match found {
+                Some(oid) => format!("the claim's ref is at {} now; fetch and look", oid.short()),
+                None => "the claim's ref is gone; use refs/zit/claim/<resource>".into(),
+            },
+            Vec::new(),
+            vec![Command::git(["fetch", "origin", sent], "see it as FETCH_HEAD")],
+        ),
+        Refusal::NotForward { current } => told(
+            format!(
+                "{} is at {} and moves only forward; push HEAD:refs/for/{}",
+                voice.mainline,
+                current.short(),
+                voice.mainline
+            ),
+            Vec::new(),
+            vec![
+                voice.land("composes HEAD with what landed, if it still holds"),
+                Command::git(
+                    ["pull", "--rebase", "origin", &voice.mainline],
+                    "or take it in first",
+                ),
+            ],
+        ),
+        Refusal::MainlineDelete => told(
+            format!("{} is the mainline and is never deleted", voice.mainline),
+            vec![Line::new("an administrator chooses another one by git config zit.mainline")],
+            vec![voice.status("what is open here")],
+        ),
+        Refusal::Diverged { mainline, current } => {
+            let at =
+                mainline.map_or_else(|| "gone".to_owned(), |oid| format!("at {}", oid.short()));
+            let name = format!("refs/heads/{}", voice.mainline);
+            told(
+                format!(
+                    "{} was moved by other means (now {at}, current {}); an administrator repairs it",
+                    voice.mainline,
+                    current.short()
+                ),
+                vec![Line::new("run the command below in the repository on the server")],
+                vec![Command::git(
+                    ["update-ref", &name, &current.to_string()],
+                    "puts the mainline back where current is",
+                )],
+            )
+        }
+        Refusal::NotMainline { mainline } => match mainline {
+            Some(_) => told(
+                format!(
+                    "changes land on {}; push HEAD:refs/for/{}",
+                    voice.mainline, voice.mainline
+                ),
+                Vec::new(),
+                vec![voice.land("land HEAD there")],
+            ),
+            None => told(
+                "nothing has landed yet; push the first branch".into(),
+                Vec::new(),
+                vec![voice.push(&[], "HEAD:refs/heads/main", "it becomes the mainline")],
+            ),
+        },
+        Refusal::NothingToLand => told(
+            format!("an accept needs a commit; push HEAD:refs/for/{}", voice.mainline),
+            Vec::new(),
+            vec![voice.land("land HEAD")],
+        ),
+        Refusal::NotACommit { oid } => told(
+            format!("{} is not a commit", oid.short()),
+            Vec::new(),
+            vec![Command::git(["cat-file", "-t", &oid.to_string()], "what it is")],
+        ),
+        Refusal::AtomicAccept => told(
+            "an accept lands on its own; push it without the other refs".into(),
+            Vec::new(),
+            vec![voice.land("land HEAD alone")],
+        ),
+        Refusal::NameIsNotValue { value } => {
+            let name = zit_model::refs::change(*value).to_string();
+            told(
+                format!("a change's ref is named by its commit: {}", value.short()),
+                Vec::new(),
+                vec![voice.push(&[], &format!("{value}:{name}"), "records the change")],
+            )
+        }
+        Refusal::CreateOnly => told(
+            "a change is recorded once and never moves".into(),
+            Vec::new(),
+            vec![voice.land("record HEAD as a change of its own, and land it")],
+        ),
+        Refusal::TagExists { .. } => told(
+            "tags are created once; give yours another name".into(),
+            vec![Line::new(
+                "a repository allows moves by tags = \"move\" below [refs] in zit.toml",
+            )],
+            vec![Command::git(["fetch", "origin", &format!("{sent}:{sent}")], "take theirs over")],
+        ),
+        Refusal::Stale { reasons } => told(
+            stale_reason(reasons),
+            reasons.iter().map(staleness_line).collect(),
+            vec![voice.rebuild()],
+        ),
+        Refusal::Conflict { paths } => told(
+            format!("conflicts with what landed in {}; rebase, then land again", list(paths)),
+            paths.iter().map(|path| Line::new(format!("conflict in {path}"))).collect(),
+            vec![voice.rebuild()],
+        ),
+        Refusal::Fenced { holders } => {
+            let reason = holders.first().map_or_else(String::new, |first| {
+                format!("writes {}, which {}", first.resource, fence(first))
+            });
+            told(
+                reason,
+                holders.iter().map(holder_line).collect(),
+                vec![
+                    voice.status("who holds what, and for how long"),
+                    voice.land("again, once the lease has run out"),
+                ],
+            )
+        }
+        Refusal::Ref(refused) => told(
+            refused.to_string(),
+            refused.hint().map(Line::new).into_iter().collect(),
+            vec![Command::git(["fetch", "origin"], "see what is there now")],
+        ),
+        Refusal::Incomplete { why } => told(
+            format!("objects are missing: {why}"),
+            vec![Line::new(
+                "a shallow clone pushes what the repository lacks only once it is whole",
+            )],
+            vec![Command::git(["fetch", "--unshallow", "origin"], "completes a shallow clone")],
+        ),
+        Refusal::Duplicate => told(
+            "the push names it more than once".into(),
+            Vec::new(),
+            vec![voice.status("what is open here")],
+        ),
+        Refusal::Atomic { culprit } => {
+            told(format!("not applied (see {})", quote::one_line(culprit)), Vec::new(), Vec::new())
+        }
+        Refusal::ClaimRequired { resource } => told(
+            format!("not applied: the push requires the claim on {}", quote::one_line(resource)),
+            Vec::new(),
+            Vec::new(),
+        ),
+    }
+}
+
+/// Requests whose value matters are repeated with HEAD.
+fn needs_head(sent: &str) -> bool {
+    ["refs/for/", "refs/zit/accept", "refs/zit/wip/", "refs/zit/changes/"]
+        .iter()
+        .any(|prefix| sent.starts_with(prefix))
+}
+
+/// The first holder in one line, with the way out.
+fn held_by(holder: &Holder, resource: &Resource) -> String {
+    match &holder.hold {
+        Hold::Claim { left } => {
+            format!("held by {}, lease left {}: {resource}", holder.agent, time(*left))
+        }
+        Hold::InFlight { name, .. } => {
+            format!("being written by {} on {name}: {resource}", holder.agent)
+        }
+    }
+}
+
+fn fence(holder: &Holder) -> String {
+    match &holder.hold {
+        Hold::Claim { left } => format!("{} claims, lease left {}", holder.agent, time(*left)),
+        Hold::InFlight { .. } => format!("{} is writing", holder.agent),
+    }
+}
+
+/// One holder as a fact.
+pub(crate) fn holder_line(holder: &Holder) -> Line {
+    let doing = match &holder.intent {
+        Some(intent) => format!(" is doing {} and", quote::quoted(intent)),
+        None => String::new(),
+    };
+    Line::new(match &holder.hold {
+        Hold::Claim { left } => {
+            format!("{}{doing} holds {}, lease left {}", holder.agent, holder.resource, time(*left))
+        }
+        Hold::InFlight { name, since } => format!(
+            "{}{doing} is writing {} on {name}, pushed {} ago",
+            holder.agent,
+            holder.resource,
+            time(*since)
+        ),
+    })
+}
+
+fn see(name: &RefName) -> Command {
+    Command::git(["fetch", "origin", &name.to_string()], "see their work, as FETCH_HEAD")
+}
+
+fn stale_reason(reasons: &[Staleness]) -> String {
+    let Some(first) = reasons.first() else { return "stale".into() };
+    let who = first.landed.as_ref().map_or_else(
+        || "what landed".to_owned(),
+        |(commit, author)| format!("{} ({})", quote::one_line(author), commit.short()),
+    );
+    format!("stale: {} was written by {who}; rebase and land again", first.conflict.theirs)
+}
+
+fn staleness_line(reason: &Staleness) -> Line {
+    let who = reason.landed.as_ref().map_or_else(String::new, |(commit, author)| {
+        format!(", landed by {} in {}", quote::quoted(author), commit.short())
+    });
+    let conflict = &reason.conflict;
+    let what = match conflict.kind {
+        zit_footprint::ConflictKind::WriteWrite => {
+            format!("both write {}", conflict.theirs)
+        }
+        zit_footprint::ConflictKind::ReadWrite => {
+            format!("your {} relies on {}, which changed", conflict.mine, conflict.theirs)
+        }
+        zit_footprint::ConflictKind::WriteRead => {
+            format!("{} relies on {}, which you change", conflict.theirs, conflict.mine)
+        }
+    };
+    Line::new(format!("{what}{who}"))
+}
+
+fn list(paths: &[String]) -> String {
+    match paths {
+        [] => "the same lines".into(),
+        [one] => quote::one_line(one),
+        [one, more @ ..] => format!("{} and {} more", quote::one_line(one), more.len()),
+    }
+}
+
+/// `9m58s`, `2h03m`, `3d04h`; whole seconds, rounded up, so that waiting that long is enough.
+pub(crate) fn time(duration: Duration) -> String {
+    let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{}d{:02}h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short_and_rounded_up() {
+        for (millis, text) in [
+            (0, "0s"),
+            (1, "1s"),
+            (59_000, "59s"),
+            (598_000, "9m58s"),
+            (3_600_000, "1h00m"),
+            (90_000_000, "1d01h"),
+        ] {
+            assert_eq!(time(Duration::from_millis(millis)), text);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+use zit_footprint::{FileKind, Side, compare};
+use zit_model::{AgentId, ItemId, RefName};
+
+use super::*;
+
+const BASE: &str = "fn parse(text: &str) -> u32 { 1 }\n\nfn load() { let x = 1; }\n";
+
+fn footprint(path: &str, old: &str, new: &str) -> Footprint {
+    let side = |text| Some(Side { kind: FileKind::Regular, bytes: text });
+    let path: Resource = path.parse().unwrap();
+    Footprint::from_files([compare(&path, side(old.as_bytes()), side(new.as_bytes()))])
+}
+
+/// The notes that an agent with `mine` gets about `theirs`, as "severity kind title".
+#[track_caller]
+fn check(mine: &Footprint, theirs: &Footprint, expected: &[&str]) {
+    let (me, them) = (AgentId::new("ada").unwrap(), AgentId::new("ben").unwrap());
+    let item = ItemId::new("0123456789ab").unwrap();
+    let name: RefName = "refs/heads/topic".parse().unwrap();
+    let work =
+        |agent, footprint, intent| Work { agent, item: &item, intent, name: &name, footprint };
+    let notes = evaluate(&work(&me, mine, None), &[work(&them, theirs, Some("Be strict"))], "main");
+    let found: Vec<String> = notes
+        .iter()
+        .map(|n| format!("{} {} {}", n.severity.as_str(), n.kind, n.title.as_str()))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn two_bodies_of_one_function_overlap() {
+    let mine = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 2 }"));
+    let theirs = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 3 }"));
+    check(
+        &mine,
+        &theirs,
+        &["warn body_overlap ben (task: \"Be strict\") is changing a.rs#parse, and so are you"],
+    );
+}
+
+#[test]
+fn a_body_under_a_changing_signature_is_worse() {
+    let mine = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 2 }"));
+    let theirs = footprint("a.rs", BASE, &BASE.replace("text: &str", "text: &[u8]"));
+    check(
+        &mine,
+        &theirs,
+        &["act body_overlap ben (task: \"Be strict\") is changing the signature of a.rs#parse, \
+           and so are you"],
+    );
+}
+
+#[test]
+fn two_signatures_of_one_function_clash() {
+    let mine = footprint("a.rs", BASE, &BASE.replace("text: &str", "text: String"));
+    let theirs = footprint("a.rs", BASE, &BASE.replace("text: &str", "text: &[u8]"));
+    check(
+        &mine,
+        &theirs,
+        &[
+            "act signature_clash ben (task: \"Be strict\") is changing the signature of a.rs#parse, \
+           and so are you",
+        ],
+    );
+}
+
+#[test]
+fn a_caller_hears_of_its_callee_and_the_callee_of_its_caller() {
+    let user = footprint("a.rs", BASE, &BASE.replace("let x = 1", "let x = parse(\"\")"));
+    let callee = footprint("a.rs", BASE, &BASE.replace("text: &str", "text: &[u8]"));
+    check(
+        &user,
+        &callee,
+        &["act callee_changed ben (task: \"Be strict\") is changing a.rs#parse, \
+           which your a.rs#load refers to"],
+    );
+    check(
+        &callee,
+        &user,
+        &["act callers_affected ben (task: \"Be strict\") refers to a.rs#parse in a.rs#load, \
+           which you are changing"],
+    );
+}
+
+#[test]
+fn a_file_without_a_grammar_overlaps_as_a_whole() {
+    let mine = footprint("a.bin", "1", "2");
+    let theirs = footprint("a.bin", "1", "3");
+    check(
+        &mine,
+        &theirs,
+        &["warn file_overlap ben (task: \"Be strict\") is changing a.bin, and so are you"],
+    );
+}
+
+#[test]
+fn disjoint_work_and_the_same_edit_make_no_note() {
+    let mine = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 2 }"));
+    check(&mine, &mine, &[]);
+    let theirs = footprint("a.rs", BASE, &BASE.replace("let x = 1", "let x = 2"));
+    check(&mine, &theirs, &[]);
+}
+
+#[test]
+fn one_problem_with_two_counterparts_is_one_note_with_a_stable_id() {
+    let mine = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 2 }"));
+    let theirs = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 3 }"));
+    let item = ItemId::new("0123456789ab").unwrap();
+    let agents = ["ada", "ben", "eve"].map(|id| AgentId::new(id).unwrap());
+    let name: RefName = "refs/heads/topic".parse().unwrap();
+    let work = |agent, footprint| Work { agent, item: &item, intent: None, name: &name, footprint };
+    let others = [work(&agents[1], &theirs), work(&agents[2], &theirs)];
+    let both = evaluate(&work(&agents[0], &mine), &others, "main");
+    let one = evaluate(&work(&agents[0], &mine), &others[..1], "main");
+    assert_eq!(both.len(), 1);
+    assert_eq!(both[0].id, one[0].id);
+    assert!(both[0].title.as_str().ends_with("(and 1 more)"), "{:?}", both[0].title);
+}
+
+#[test]
+fn an_option_is_a_command_that_runs_as_it_stands() {
+    let mine = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 2 }"));
+    let theirs = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 3 }"));
+    let item = ItemId::new("0123456789ab").unwrap();
+    let agents = ["ada", "ben"].map(|id| AgentId::new(id).unwrap());
+    let name: RefName = "refs/heads/topic".parse().unwrap();
+    let work = |agent, footprint| Work { agent, item: &item, intent: None, name: &name, footprint };
+    let notes = evaluate(&work(&agents[0], &mine), &[work(&agents[1], &theirs)], "main");
+    let options: Vec<&str> = notes[0].options.iter().map(Command::as_str).collect();
+    assert_eq!(
+        options,
+        [
+            "git fetch origin refs/heads/topic",
+            "git push origin origin/main:refs/zit/claim/a.rs#parse",
+        ]
+    );
+}
