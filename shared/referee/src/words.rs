@@ -115,8 +115,8 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
                 vec![Line::new(
                     "or clone from http://<host>/@<agent>/<repo>, which says it with every push",
                 )],
-                vec![voice.push_as(
-                    Some(option),
+                vec![push_as(
+                    Some(&voice.free_agent),
                     &[],
                     &refspec,
                     "any id that is yours alone will do",
