@@ -1,2 +1,5 @@
-//! Stub.
-fn main() {}
+//! The program `zit-hook`. Everything is in the library.
+
+fn main() -> std::process::ExitCode {
+    zit_hook::main()
+}
