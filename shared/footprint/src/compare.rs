@@ -132,7 +132,11 @@ fn differences(
     parts
         .into_iter()
         .filter_map(|part| {
-            let write = unit_write(language, old.get(part), new.get(part))?;
+            let mut write = unit_write(language, old.get(part), new.get(part))?;
+            if *part == Part::Imports {
+                write.drops = dropped(old.get(part), new.get(part));
+                write.interface = !write.drops.is_empty();
+            }
             Some((file.with(part.clone()), write))
         })
         .collect()
@@ -161,7 +165,15 @@ fn unit_write(language: Language, old: Option<&Unit<'_>>, new: Option<&Unit<'_>>
         name: either.mentioned_as.clone(),
         language: Some(language),
         refs: new.into_iter().flat_map(|unit| &unit.refs).map(|&name| name.to_owned()).collect(),
+        drops: BTreeSet::new(),
     })
+}
+
+/// What the old version mentions and the new one does not.
+fn dropped(old: Option<&Unit<'_>>, new: Option<&Unit<'_>>) -> BTreeSet<String> {
+    let old = old.into_iter().flat_map(|unit| &unit.refs);
+    let gone = old.filter(|name| new.is_none_or(|unit| !unit.refs.contains(*name)));
+    gone.map(|&name| name.to_owned()).collect()
 }
 
 fn file_write(language: Option<Language>, old: Option<Side<'_>>, new: Option<Side<'_>>) -> Write {
@@ -177,6 +189,7 @@ fn file_write(language: Option<Language>, old: Option<Side<'_>>, new: Option<Sid
         name: None,
         language,
         refs: BTreeSet::new(),
+        drops: BTreeSet::new(),
     }
 }
 

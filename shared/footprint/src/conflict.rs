@@ -128,8 +128,26 @@ fn relies_on<'a, 'w>(
     if let Some(read) = read {
         return Some((read, None));
     }
+    if let Some(found) = relies_on_import(footprint, resource, write) {
+        return Some(found);
+    }
     let name = write.name.as_deref().filter(|_| write.interface)?;
     Some((mentions.first(name, write.language?)?, Some(name)))
+}
+
+/// What of the same file mentions a name that its imports drop, and the name.
+fn relies_on_import<'a, 'w>(
+    footprint: &'a Footprint,
+    imports: &Resource,
+    write: &'w Write,
+) -> Option<(&'a Resource, Option<&'w str>)> {
+    let near = footprint.writes.range(imports.with(Part::File)..);
+    near.take_while(|(own, _)| !write.drops.is_empty() && own.path() == imports.path()).find_map(
+        |(own, own_write)| {
+            let name = write.drops.iter().find(|name| own_write.refs.contains(*name))?;
+            Some((own, Some(name.as_str())))
+        },
+    )
 }
 
 /// Which resources mention a name, in order.
@@ -243,6 +261,17 @@ mod tests {
         let theirs = change(&[("x.rs", BASE, "fn a() { 1; }\nfn b() { 2; }\n")]);
         check(&mine, &theirs, &["write-write x.rs x.rs#a -", "write-write x.rs x.rs#b -"]);
         check(&theirs, &mine, &["write-write x.rs#a x.rs -"]);
+    }
+
+    #[test]
+    fn a_dropped_import_meets_a_new_use_in_the_same_file_only() {
+        let base = "use a::helper;\nfn c() {}\n";
+        let drops = change(&[("x.rs", base, "fn c() {}\n")]);
+        let uses = "use a::helper;\nfn c() { helper() }\n";
+        let same = change(&[("x.rs", base, uses)]);
+        check(&same, &drops, &["read-write x.rs#c x.rs#(imports) helper"]);
+        check(&drops, &same, &["write-read x.rs#(imports) x.rs#c helper"]);
+        check(&change(&[("y.rs", base, uses)]), &drops, &[]);
     }
 
     #[test]

@@ -93,8 +93,8 @@ pub struct Write {
     pub old: Option<UnitHash>,
     /// The unit's hash after; `None` when it is gone.
     pub new: Option<UnitHash>,
-    /// Whether code that uses the unit may notice: its interface differs, it is gone, or it is a new member
-    /// that every implementor must now have.
+    /// Whether code that uses the unit may notice: its interface differs, it is gone, it is a new member that
+    /// every implementor must now have, or imports that drop something.
     pub interface: bool,
     /// The declaration before, on one line, at most 200 characters.
     pub old_signature: Option<String>,
@@ -108,6 +108,8 @@ pub struct Write {
     pub language: Option<Language>,
     /// The identifiers that the new version mentions and does not itself bind.
     pub refs: BTreeSet<String>,
+    /// Of the file's imports: the identifiers they mention no more, which code of the same file may rely on.
+    pub drops: BTreeSet<String>,
 }
 
 /// What one file's change touches.

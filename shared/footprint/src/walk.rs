@@ -28,6 +28,8 @@ pub(crate) fn walk<'s>(grammar: &Grammar, tree: &Tree, plan: Plan<'s>) -> Vec<Fr
         scopes: Scopes::default(),
         last_end: 0,
         after_dot: false,
+        comma: None,
+        after_item: false,
         signature_end: HashMap::new(),
     };
     let mut cursor = tree.walk();
@@ -87,6 +89,10 @@ struct Walk<'g, 's, 't> {
     last_end: usize,
     /// Whether the last token was a `.`.
     after_dot: bool,
+    /// A comma that counts unless the next token closes the list it stands in.
+    comma: Option<(usize, List)>,
+    /// Whether a comma now would stand between items: the last token neither opened a list nor was one.
+    after_item: bool,
     /// Where the last token of each fragment's signature ended.
     signature_end: HashMap<usize, usize>,
 }
@@ -188,7 +194,7 @@ impl<'t> Walk<'_, '_, 't> {
         if token.is_empty() {
             return;
         }
-        self.push(fragment, list, token);
+        self.push_unless_trailing_comma(fragment, list, token);
         if list == List::Interface {
             self.sign(fragment, node, text);
         }
@@ -198,11 +204,28 @@ impl<'t> Walk<'_, '_, 't> {
 
     /// Whether the current node only ends a statement, which the statement's own end says already.
     fn is_separator(&self, traits: Trait) -> bool {
-        let keeps = match self.frames.as_slice() {
+        traits.is(Trait::SEPARATOR) && !self.keeps_separators()
+    }
+
+    fn keeps_separators(&self) -> bool {
+        match self.frames.as_slice() {
             [.., parent, _] => parent.traits.is(Trait::KEEPS_SEPARATORS),
             _ => false,
-        };
-        traits.is(Trait::SEPARATOR) && !keeps
+        }
+    }
+
+    /// Adds a token, but no comma before a closing bracket: formatters add and remove those.
+    fn push_unless_trailing_comma(&mut self, fragment: usize, list: List, token: &str) {
+        let closes = matches!(token, ")" | "]" | "}" | ">");
+        if let Some((fragment, list)) = self.comma.take().filter(|_| !closes) {
+            self.push(fragment, list, ",");
+        }
+        if token == "," && self.after_item && !self.keeps_separators() {
+            self.comma = Some((fragment, list));
+        } else {
+            self.push(fragment, list, token);
+        }
+        self.after_item = !matches!(token, "," | "(" | "[" | "{" | "<");
     }
 
     fn push(&mut self, fragment: usize, list: List, text: &str) {

@@ -127,9 +127,9 @@ impl Trait {
     pub(crate) const SILENT: Self = Self(1 << 8);
     /// Identifiers inside mention, even where names are being bound around it.
     pub(crate) const MENTIONS: Self = Self(1 << 9);
-    /// Separates statements only by line ends or `;`, which need not be written.
+    /// Separates statements, which need not be written.
     pub(crate) const SEPARATOR: Self = Self(1 << 10);
-    /// Separators directly inside count: the header of a loop.
+    /// Separators and trailing commas directly inside count: the header of a loop, a tuple.
     pub(crate) const KEEPS_SEPARATORS: Self = Self(1 << 11);
     /// Raw tokens of a macro: an identifier after `.` is a member.
     pub(crate) const TOKENS: Self = Self(1 << 12);

@@ -61,6 +61,10 @@ const KINDS: &[(Trait, &[&str])] = &[
     ),
     (Trait::MENTIONS, &["type", "attribute", "subscript", "call"]),
     (Trait::SEPARATOR, &[";"]),
+    (
+        Trait::KEEPS_SEPARATORS,
+        &["tuple", "tuple_pattern", "subscript", "expression_list", "pattern_list"],
+    ),
 ];
 
 const BINDS: &[BindingRow] = &[

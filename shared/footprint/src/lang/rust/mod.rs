@@ -56,6 +56,7 @@ const KINDS: &[(Trait, &[&str])] = &[
     (Trait::SILENT, &["lifetime", "label", "attribute_item", "inner_attribute_item"]),
     (Trait::MENTIONS, &["scoped_identifier", "scoped_type_identifier", "generic_type"]),
     (Trait::TOKENS, &["token_tree"]),
+    (Trait::KEEPS_SEPARATORS, &["token_tree", "tuple_expression", "tuple_pattern", "tuple_type"]),
 ];
 
 const BINDS: &[BindingRow] = &[
