@@ -15,7 +15,7 @@ impl Objects {
     /// date meets first.
     ///
     /// # Errors
-    /// [`StoreError::Object`] when a commit on the way is missing or does not decode.
+    /// [`StoreError`] when a commit on the way is missing or does not decode.
     pub fn merge_base(&self, a: Oid, b: Oid) -> Result<Option<Oid>, StoreError> {
         let bases = self.merge_bases(a, b)?;
         Ok(bases.into_iter().next())
@@ -24,7 +24,7 @@ impl Objects {
     /// Whether `ancestor` is `of`, or in its history.
     ///
     /// # Errors
-    /// [`StoreError::Object`] when a commit on the way is missing or does not decode.
+    /// [`StoreError`] when a commit on the way is missing or does not decode.
     pub fn is_ancestor(&self, ancestor: Oid, of: Oid) -> Result<bool, StoreError> {
         if ancestor == of {
             return Ok(true);
@@ -36,10 +36,11 @@ impl Objects {
     /// The commits in the history of `tip` that are not in that of `base`, newest first; all without a base.
     ///
     /// # Errors
-    /// [`StoreError::Object`] when a commit on the way is missing or does not decode; [`StoreError::TooManyCommits`]
+    /// [`StoreError`] when a commit on the way is missing or does not decode; [`StoreError::TooManyCommits`]
     /// past [`MAX_COMMITS_BETWEEN`].
     pub fn commits_between(&self, base: Option<Oid>, tip: Oid) -> Result<Vec<Oid>, StoreError> {
         use gix_traverse::commit::simple::{CommitTimeOrder, Sorting};
+        base.iter().chain([&tip]).try_for_each(|oid| self.must_exist(*oid))?;
         let walk = gix_traverse::commit::Simple::new([tip.as_gix().to_owned()], &self.handle)
             .sorting(Sorting::ByCommitTime(CommitTimeOrder::NewestFirst))
             .and_then(|walk| walk.hide(base.map(|base| base.as_gix().to_owned())))
@@ -56,10 +57,16 @@ impl Objects {
     }
 
     fn merge_bases(&self, a: Oid, b: Oid) -> Result<Vec<Oid>, StoreError> {
+        [a, b].iter().try_for_each(|oid| self.must_exist(*oid))?;
         let mut graph: Graph<'_, '_, graph::Commit<Flags>> = Graph::new(&self.handle, None);
         let (first, other) = (a.as_gix().to_owned(), b.as_gix().to_owned());
         let bases = gix_revision::merge_base(first, &[other], &mut graph)
             .map_err(|error| broken(b, &error))?;
         Ok(bases.into_iter().flatten().filter_map(Oid::from_gix).collect())
+    }
+
+    /// The walks below must not meet an oid of the other hash function.
+    fn must_exist(&self, oid: Oid) -> Result<(), StoreError> {
+        self.kind(oid)?.map(|_| ()).ok_or(StoreError::MissingObject(oid))
     }
 }

@@ -102,6 +102,9 @@ impl Objects {
     /// # Errors
     /// [`StoreError::Object`] when it is there but cannot be read.
     pub fn header(&self, oid: Oid) -> Result<Option<(Kind, u64)>, StoreError> {
+        if oid.kind() != self.kind {
+            return Ok(None);
+        }
         let header = self.handle.try_header(oid.as_gix()).map_err(|error| broken(oid, &error))?;
         Ok(header.map(|header| (header.kind(), header.size())))
     }

@@ -119,7 +119,7 @@ impl Quarantine {
         self.write(Kind::Tree, &tree)
     }
 
-    /// Writes a commit of a tree.
+    /// Writes a commit of a tree. NUL bytes, at which git would end the message, are left out of it.
     ///
     /// # Errors
     /// As [`Quarantine::write`].
@@ -141,7 +141,7 @@ impl Quarantine {
             commit.push(b'\n');
         }
         commit.push(b'\n');
-        commit.extend_from_slice(message.as_ref());
+        commit.extend(message.as_ref().iter().filter(|byte| **byte != 0));
         self.write(Kind::Commit, &commit)
     }
 

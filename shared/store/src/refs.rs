@@ -55,7 +55,7 @@ pub(crate) enum Value {
 
 /// The refs of one repository.
 pub(crate) struct Refs {
-    git_dir: PathBuf,
+    pub(crate) git_dir: PathBuf,
     head: PathBuf,
     pub(crate) packed: PackedRefs,
 }

@@ -113,7 +113,7 @@ pub(crate) fn apply(
     for step in steps.iter_mut().filter(|step| step.is_delete()) {
         step.lock.release()?;
         remove_reflog(refs, step);
-        lock::remove_empty_parents(step.lock.target());
+        lock::remove_empty_parents(&refs.git_dir, step.lock.target());
     }
     if let Some(packed) = packed {
         packed.lock.release()?;
@@ -133,6 +133,6 @@ fn flush(folders: &BTreeSet<PathBuf>) -> Result<(), StoreError> {
 fn remove_reflog(refs: &Refs, step: &Step) {
     let log = refs.path([b"logs/", step.update.name.as_bstr().as_bytes()].concat().as_bstr());
     if log.is_file() && fs::remove_file(&log).is_ok() {
-        lock::remove_empty_parents(&log);
+        lock::remove_empty_parents(&refs.git_dir, &log);
     }
 }

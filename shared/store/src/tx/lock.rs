@@ -12,11 +12,15 @@ use crate::fsio;
 /// How often folders that vanish while a lock is being taken are created again.
 const FOLDER_ATTEMPTS: u32 = 8;
 
+/// How many folders above a ref stay although empty: `refs` and, say, `heads`.
+const KEPT_FOLDERS: usize = 2;
+
 /// The first pause while somebody else holds the lock; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// A lock, planned or held. Dropping it removes its files, unless it was published or left.
 pub(crate) struct Lock {
+    git_dir: PathBuf,
     file: PathBuf,
     target: PathBuf,
     held: bool,
@@ -43,9 +47,9 @@ impl LockError {
 }
 
 impl Lock {
-    /// A lock that is not taken yet. `file` need not exist until then.
-    pub(crate) fn planned(file: PathBuf, target: PathBuf) -> Self {
-        Self { file, target, held: false, open: true }
+    /// A lock that is not taken yet. `file` need not exist until then; `target` lies in `git_dir`.
+    pub(crate) fn planned(git_dir: &Path, file: PathBuf, target: PathBuf) -> Self {
+        Self { git_dir: git_dir.to_owned(), file, target, held: false, open: true }
     }
 
     pub(crate) fn target(&self) -> &Path {
@@ -165,18 +169,18 @@ impl Drop for Lock {
             if let Err(error) = self.release() {
                 tracing::warn!(%error, "a lock stays until the repository is opened again");
             }
-            remove_empty_parents(&self.target);
+            remove_empty_parents(&self.git_dir, &self.target);
         }
     }
 }
 
-/// Removes folders of `refs/` that a ref left empty, up to but without `refs/<folder>`, as git does.
-pub(crate) fn remove_empty_parents(target: &Path) {
-    let below_refs = |folder: &Path| {
-        folder.components().rev().skip(2).any(|component| component.as_os_str() == "refs")
+/// Removes folders that a ref left empty, up to but without `refs/<folder>`, as git does.
+pub(crate) fn remove_empty_parents(git_dir: &Path, target: &Path) {
+    let deep = |folder: &&Path| {
+        folder.strip_prefix(git_dir).is_ok_and(|below| below.components().count() > KEPT_FOLDERS)
     };
     let mut folder = target.parent();
-    while let Some(path) = folder.filter(|path| below_refs(path)) {
+    while let Some(path) = folder.filter(deep) {
         if fs::remove_dir(path).is_err() {
             return;
         }

@@ -286,7 +286,11 @@ impl Prepared<'_> {
             let file = self.folder.file(&i.to_string());
             let written = fsio::write_new(&file, &apply::content(update.change.new_value()));
             self.noting(written)?;
-            let lock = Lock::planned(file, self.store.refs.path(update.name.as_bstr()));
+            let lock = Lock::planned(
+                self.store.common_dir(),
+                file,
+                self.store.refs.path(update.name.as_bstr()),
+            );
             self.steps.push(Step { update: update.clone(), lock });
         }
         if self.steps.len() > 1 {
@@ -323,7 +327,8 @@ impl Prepared<'_> {
         let file = self.folder.file("packed");
         let written = fsio::write_new(&file, b"");
         self.noting(written)?;
-        let mut lock = Lock::planned(file, self.store.refs.packed.path().to_owned());
+        let mut lock =
+            Lock::planned(self.store.common_dir(), file, self.store.refs.packed.path().to_owned());
         let taken = lock.take(self.store.config()?.packed_refs_wait);
         self.packed = Some(PackedLock::new(lock));
         match taken {
@@ -430,7 +435,7 @@ pub(crate) fn set_head(
     let file = folder.file("head");
     folder.unfinished = true;
     fsio::write_new(&file, &content)?;
-    let mut lock = Lock::planned(file, store.refs.head_path().to_owned());
+    let mut lock = Lock::planned(store.common_dir(), file, store.refs.head_path().to_owned());
     folder.unfinished = false;
     lock.take(store.config()?.ref_lock_wait).map_err(LockError::into_store)?;
     lock.publish().inspect_err(|_| folder.unfinished = true)?;

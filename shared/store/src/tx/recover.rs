@@ -96,7 +96,7 @@ fn lock_again(
         tracing::warn!(name = %update.name, "a committed update lost its name to another program");
         return Ok(None);
     }
-    let mut lock = Lock::planned(file, target);
+    let mut lock = Lock::planned(store.common_dir(), file, target);
     match lock.take(store.config()?.ref_lock_wait) {
         Ok(()) => Ok(Some(lock)),
         Err(LockError::Blocked(_)) => {
@@ -112,7 +112,7 @@ fn lock_packed_again(store: &Store, folder: &TxFolder) -> Result<Lock, StoreErro
     if fsio::inode(&file).is_none() {
         fsio::write_new(&file, b"")?;
     }
-    let mut lock = Lock::planned(file, store.refs.packed.path().to_owned());
+    let mut lock = Lock::planned(store.common_dir(), file, store.refs.packed.path().to_owned());
     match lock.take(store.config()?.packed_refs_wait) {
         Ok(()) => Ok(lock),
         Err(error) => Err(keep(lock, error)),
@@ -161,7 +161,7 @@ fn remove_locks(store: &Store, ours: &BTreeSet<(u64, u64)>) -> Result<(), StoreE
         if fsio::inode(&path).is_some_and(|inode| ours.contains(&inode)) {
             tracing::info!(path = %path.display(), "removed a lock that a crash left");
             fsio::remove_file(&path)?;
-            lock::remove_empty_parents(&path);
+            lock::remove_empty_parents(store.common_dir(), &path);
         }
     }
     Ok(())

@@ -112,6 +112,18 @@ fn a_blob_past_the_limit_is_measured_and_not_read() {
 }
 
 #[test]
+fn an_oid_of_the_other_hash_function_names_nothing() {
+    let repo = Repo::new();
+    let here = repo.commit(&[], &[], "c");
+    let other: Oid = "1".repeat(64).parse().unwrap();
+    let objects = repo.referee().objects().unwrap();
+    assert_eq!(objects.kind(other).unwrap(), None);
+    assert!(objects.merge_base(here, other).is_err());
+    assert!(objects.commits_between(Some(other), here).is_err());
+    assert!(objects.tree_changes(None, other).is_err());
+}
+
+#[test]
 fn a_commit_reads_back_as_git_wrote_it() {
     let repo = Repo::new();
     let parent = repo.commit(&[], &[], "parent");
@@ -127,29 +139,29 @@ fn a_commit_reads_back_as_git_wrote_it() {
 fn ancestry_is_gits() {
     let repo = Repo::new();
     let commit = |message: &str, parents: &[Oid]| repo.commit(&[], parents, message);
-    let a = commit("a", &[]);
-    let b = commit("b", &[a]);
-    let c = commit("c", &[a]);
-    let d = commit("d", &[b, c]);
-    let e = commit("e", &[c]);
+    let root = commit("root", &[]);
+    let left = commit("left", &[root]);
+    let right = commit("right", &[root]);
+    let merged = commit("merged", &[left, right]);
+    let beside = commit("beside", &[right]);
     let lone = commit("lone", &[]);
     let objects = repo.referee().objects().unwrap();
-    for x in [a, b, c, d, e, lone] {
-        for y in [a, b, c, d, e, lone] {
-            let [one, two] = [x, y].map(|oid| oid.to_string());
-            let base = repo.try_git(&["merge-base", &one, &two], b"").stdout;
+    for one in [root, left, right, merged, beside, lone] {
+        for two in [root, left, right, merged, beside, lone] {
+            let [first, second] = [one, two].map(|oid| oid.to_string());
+            let base = repo.try_git(&["merge-base", &first, &second], b"").stdout;
             let base = String::from_utf8(base).unwrap().trim().parse().ok();
-            assert_eq!(objects.merge_base(x, y).unwrap(), base, "{x} {y}");
-            let args = ["merge-base", "--is-ancestor", &one, &two];
+            assert_eq!(objects.merge_base(one, two).unwrap(), base, "{one} {two}");
+            let args = ["merge-base", "--is-ancestor", &first, &second];
             let is = repo.try_git(&args, b"").status.success();
-            assert_eq!(objects.is_ancestor(x, y).unwrap(), is, "{x} {y}");
-            let mut ours = objects.commits_between(Some(x), y).unwrap();
+            assert_eq!(objects.is_ancestor(one, two).unwrap(), is, "{one} {two}");
+            let mut ours = objects.commits_between(Some(one), two).unwrap();
             ours.sort();
-            let listed = repo.git(&["rev-list", &two, &format!("^{one}")]);
+            let listed = repo.git(&["rev-list", &second, &format!("^{first}")]);
             let mut theirs: Vec<Oid> = listed.lines().map(|line| line.parse().unwrap()).collect();
             theirs.sort();
-            assert_eq!(ours, theirs, "{x}..{y}");
+            assert_eq!(ours, theirs, "{one}..{two}");
         }
     }
-    assert_eq!(objects.commits_between(None, d).unwrap().len(), 4);
+    assert_eq!(objects.commits_between(None, merged).unwrap().len(), 4);
 }

@@ -1,7 +1,7 @@
 //! The ref transaction, compared with stock git: every check with `git update-ref`, every listing with `for-each-ref`.
 
 use crate::support::{Repo, commit, create, delete, moved, name, run};
-use zit_model::{RefChange, RefUpdate};
+use zit_model::{Oid, RefChange, RefUpdate};
 use zit_store::{Access, Head, RefusedUpdate, Store, StoreError};
 
 /// Whether stock git, on a copy of the repository, carries the updates out.
@@ -288,6 +288,62 @@ fn only_one_of_many_racing_creates_wins() {
         racers.into_iter().map(|racer| usize::from(racer.join().unwrap())).sum()
     });
     assert_eq!(won, 1);
+}
+
+#[test]
+fn moves_by_the_store_and_by_stock_git_make_one_chain() {
+    let repo = Repo::new();
+    let start = repo.commit(&[], &[], "start");
+    let rounds: [_; 30] = repo.commits();
+    let store = &repo.referee();
+    let target = "refs/heads/x";
+    commit(store, &[create(target, start)]).unwrap();
+    let (ours, gits) = rounds.split_at(15);
+    let held = || store.find_ref(&name(target)).unwrap().unwrap();
+    let by_git = || {
+        let move_one = |new: &Oid| {
+            let old = held();
+            let args = ["update-ref", target, &new.to_string(), &old.to_string()];
+            repo.try_git(&args, b"").status.success().then_some((old, *new))
+        };
+        gits.iter().filter_map(move_one).collect::<Vec<_>>()
+    };
+    let by_us = || {
+        let mut moves = Vec::new();
+        for new in ours.iter().cycle().take(1500) {
+            let old = held();
+            if old != *new && commit(store, &[moved(target, old, *new)]).is_ok() {
+                moves.push((old, *new));
+            }
+        }
+        moves
+    };
+    let (by_us, by_git) = std::thread::scope(|scope| {
+        let git = scope.spawn(by_git);
+        (by_us(), git.join().unwrap())
+    });
+    assert!(!by_us.is_empty());
+    // Every value that was moved to was moved from once more, but the last.
+    let moves: Vec<_> = by_us.iter().chain(&by_git).collect();
+    for oid in rounds.iter().chain([&start]) {
+        let came = moves.iter().filter(|(_, new)| new == oid).count() + usize::from(*oid == start);
+        let went = moves.iter().filter(|(old, _)| old == oid).count();
+        assert_eq!(came, went + usize::from(held() == *oid), "{oid}");
+    }
+}
+
+#[test]
+fn folders_named_refs_above_the_repository_do_not_matter() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("refs/x/refs/r.git");
+    Store::init(&path).unwrap();
+    let repo = Repo { folder, path };
+    let [a] = repo.commits();
+    let store = repo.referee();
+    commit(&store, &[create("refs/heads/x", a)]).unwrap();
+    commit(&store, &[delete("refs/heads/x", a)]).unwrap();
+    assert!(repo.path.join("refs/heads").is_dir());
+    assert_eq!(repo.git(&["rev-parse", "--is-bare-repository"]), "true");
 }
 
 #[test]
