@@ -190,7 +190,7 @@ impl Actor {
     }
 
     /// Follows what stock git did to the mainline. Source: `spec/refs.md`, "Mainline".
-    fn refresh(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn refresh(&mut self) -> Result<(), StoreError> {
         let Some(mainline) = self.view.mainline.clone() else {
             self.view.mainline = open::mainline(&self.store)?;
             return Ok(());

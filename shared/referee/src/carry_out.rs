@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use zit_model::document::{AgentState, CLAIM_FILE, ClaimRecord, ItemState, STATE_FILE};
 use zit_model::{AgentId, Now, Oid, RefChange, RefName, RefUpdate, refs};
-use zit_store::{Objects, PrepareError, Quarantine, RefusedUpdate, Signature, Store, StoreError};
+use zit_store::{
+    Objects, PrepareError, Quarantine, RefusedUpdate, RefusedUpdates, Signature, Store, StoreError,
+};
 
 use crate::actor::Actor;
 use crate::error::RefereeError;
 use crate::judge::bind;
-use crate::landing::Landing;
+use crate::landing::{Landed, Landing};
 use crate::open;
 use crate::push::Push;
 use crate::verdict::{Decision, Grant, ItemStep, Refusal, Step, Verdict};
@@ -254,6 +256,35 @@ impl Plan {
         plan.advance(actor, current, landing.to, &made.objects())?;
         plan.states(actor, made, now)?;
         Ok(plan)
+    }
+
+    /// What it means for a landing that refs refused. One that others moved is looked at again; anything else stands.
+    pub(crate) fn refused(
+        self,
+        actor: &mut Actor,
+        refused: RefusedUpdates,
+    ) -> Result<Landed, RefereeError> {
+        for (_, refusal) in refused.0 {
+            match refusal {
+                RefusedUpdate::Exists { .. }
+                | RefusedUpdate::Missing { .. }
+                | RefusedUpdate::Stale { .. } => {}
+                RefusedUpdate::NameConflict { .. }
+                | RefusedUpdate::Locked { .. }
+                | RefusedUpdate::MissingObject { .. }
+                | RefusedUpdate::NotACommit { .. }
+                | RefusedUpdate::Duplicate { .. }
+                | RefusedUpdate::Symbolic { .. }
+                | RefusedUpdate::Broken { .. } => {
+                    return Ok(Landed::Refused(Refusal::Ref(refusal)));
+                }
+            }
+        }
+        for agent in self.agents.keys() {
+            reload_state(actor, agent)?;
+        }
+        actor.refresh()?;
+        Ok(Landed::Moved)
     }
 
     /// Current moves to `to`: items whose head it contains have landed, and their claims go with them.

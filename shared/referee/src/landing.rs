@@ -134,10 +134,7 @@ pub(crate) fn land(actor: &mut Actor, landing: Landing) -> Result<Landed, Refere
             prepared.commit()?;
         }
         Err(PrepareError::Store(error)) => return Err(error.into()),
-        Err(PrepareError::Refused(refused)) => {
-            let first = refused.0.into_iter().next().map(|(_, refusal)| Refusal::Ref(refusal));
-            return Ok(first.map_or(Landed::Moved, Landed::Refused));
-        }
+        Err(PrepareError::Refused(refused)) => return plan.refused(actor, refused),
     }
     plan.apply(actor, None, now)?;
     Ok(Landed::Done)

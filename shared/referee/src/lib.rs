@@ -17,7 +17,7 @@
 mod actor;
 mod answer;
 mod carry_out;
-pub mod clock;
+mod clock;
 mod epochs;
 mod error;
 pub mod footprints;
@@ -33,6 +33,7 @@ pub mod view;
 mod words;
 
 pub use answer::PushAnswer;
+pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::RefereeError;
 pub use repository::Repository;
 pub use speaker::{Caller, Door, Speaker};

@@ -26,6 +26,9 @@ use crate::push::{Ask, Ground, Push, expand};
 use crate::speaker::Caller;
 use crate::verdict::{Decision, Refusal, Step};
 
+/// How often a landing may find current moved by stock git before it gives up. Other landings wait their turn.
+const MAX_ROUNDS: usize = 64;
+
 /// One repository, opened by its only referee.
 pub struct Repository {
     store: Arc<Store>,
@@ -294,7 +297,7 @@ impl Repository {
 
     fn land(&self, commit: Oid, agent: Option<&AgentId>) -> Result<Accepted, RefereeError> {
         let _turn = self.landing.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
+        for _ in 0..MAX_ROUNDS {
             let from = match self.landing_ground()? {
                 Ok(from) => from,
                 Err(refusal) => return Ok(Accepted::Refused(refusal)),
@@ -316,6 +319,7 @@ impl Repository {
                 Landed::Moved => {}
             }
         }
+        Err(RefereeError::Contended)
     }
 
     /// What [`Repository::land`] would say, moving nothing.
