@@ -1,2 +1,90 @@
-//! Stub.
-fn main() {}
+//! `zit-server`: a git remote that referees, over smart HTTP.
+//!
+//! Reads the command line and hands each command to its module: [`serve`] for the server itself, the store for `init`.
+//! Exit codes: 0 done, 2 error. Errors go to standard error as an `error:` line and, where there is a next step, a
+//! `hint:` line. Standard output carries what a script waits for, and nothing else.
+//!
+//! Never judges anything: what a push may do is decided behind one door, `zit_referee::Repository`.
+
+mod cli;
+mod config;
+mod http;
+mod registry;
+mod serve;
+
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+use crate::config::{Config, ConfigError};
+use crate::serve::ServeError;
+
+/// The exit code of an error. 1 is kept for a command whose answer is no.
+const ERROR: u8 = 2;
+
+/// Why a command did not do its work.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Store(#[from] zit_store::StoreError),
+    #[error("cannot write to standard output")]
+    Output(#[source] std::io::Error),
+}
+
+impl Failure {
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Config(error) => Some(error.hint()),
+            Self::Serve(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            Self::Output(_) => None,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            complain(&failure, failure.hint());
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), Failure> {
+    config::start_log(&cli.log)?;
+    match &cli.command {
+        Command::Serve(args) => serve::serve(&Config::check(args)?)?,
+        Command::Init { path } => {
+            zit_store::Store::init(path)?;
+            say(&format!("initialized empty repository in {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn say(line: &str) -> Result<(), Failure> {
+    writeln!(std::io::stdout(), "{line}").map_err(Failure::Output)
+}
+
+/// Says what went wrong and why on one line, and what to do on the next.
+fn complain(error: &dyn Error, hint: Option<&str>) {
+    let mut line = format!("error: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        line.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    eprintln!("{line}");
+    if let Some(hint) = hint {
+        eprintln!("hint: {hint}");
+    }
+}

@@ -1,0 +1,110 @@
+//! The command line: each option once, with its type, default, unit and help.
+//!
+//! What is read here is as the user typed it; [`crate::config::Config`] is what it comes to once checked.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Serve git repositories to many agents at once, and referee what they push
+#[derive(Debug, Parser)]
+#[command(name = "zit-server", version)]
+pub(crate) struct Cli {
+    /// Log what passes FILTER to standard error: a level, or `warn,zit_server=debug`
+    #[arg(long, global = true, value_name = "FILTER", default_value = "info")]
+    pub(crate) log: String,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the repositories below a directory until stopped
+    Serve(ServeArgs),
+    /// Create an empty bare repository
+    Init {
+        /// Create it here; the directory must not exist or be empty
+        path: PathBuf,
+    },
+}
+
+/// The options of `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Serve the bare repositories below DIR, each at its path
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: PathBuf,
+
+    /// Listen on ADDR, a loopback address and port; port 0 picks a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8417")]
+    pub(crate) listen: SocketAddr,
+
+    /// Refuse a push whose pack has more than BYTES
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_PACK)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_pack: u64,
+}
+
+/// 2 GiB: more than most histories in one push, and a disk survives it.
+const DEFAULT_MAX_PACK: u64 = 2 * 1024 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn help(path: &[&str]) -> String {
+        let mut command = Cli::command().term_width(100);
+        command.build();
+        let command = path.iter().fold(&mut command, |command, name| {
+            command.find_subcommand_mut(name).expect("the subcommand exists")
+        });
+        command.render_help().to_string()
+    }
+
+    #[test]
+    fn the_help_says_what_there_is() {
+        insta::assert_snapshot!(help(&[]), @r#"
+        Serve git repositories to many agents at once, and referee what they push
+
+        Usage: zit-server [OPTIONS] <COMMAND>
+
+        Commands:
+          serve  Serve the repositories below a directory until stopped
+          init   Create an empty bare repository
+          help   Print this message or the help of the given subcommand(s)
+
+        Options:
+              --log <FILTER>  Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info]
+          -h, --help          Print help
+          -V, --version       Print version
+        "#);
+    }
+
+    #[test]
+    fn the_help_of_serve_says_every_option_and_default() {
+        insta::assert_snapshot!(help(&["serve"]), @r#"
+        Serve the repositories below a directory until stopped
+
+        Usage: zit-server serve [OPTIONS] --root <DIR>
+
+        Options:
+              --log <FILTER>      Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info]
+              --root <DIR>        Serve the bare repositories below DIR, each at its path
+              --listen <ADDR>     Listen on ADDR, a loopback address and port; port 0 picks a free one [default: 127.0.0.1:8417]
+              --max-pack <BYTES>  Refuse a push whose pack has more than BYTES [default: 2147483648]
+          -h, --help              Print help
+        "#);
+    }
+
+    #[test]
+    fn a_pack_limit_of_nothing_is_refused() {
+        let args = ["zit-server", "serve", "--root", ".", "--max-pack", "0"];
+        assert!(Cli::try_parse_from(args).is_err());
+    }
+}

@@ -1,0 +1,79 @@
+//! The repository as the wire tells of it: its refs, its HEAD, and what it offers.
+
+use zit_referee::{Caller, Repository};
+use zit_store::{Head as StoredHead, StoreError, StoredRef, Wants};
+use zit_wire::advertise::Offering;
+use zit_wire::refs::{AdvertisedRef, Head};
+use zit_wire::service::{ProtocolVersion, Service};
+use zit_wire::{Agent, Extras, advertise};
+
+use super::respond::EdgeError;
+
+/// Writes the answer to `GET info/refs`.
+///
+/// # Errors
+/// [`EdgeError`] when the repository cannot be read.
+pub(crate) fn info_refs(
+    repository: &Repository,
+    service: Service,
+    version: ProtocolVersion,
+    caller: &Caller,
+) -> Result<Vec<u8>, EdgeError> {
+    let offering = offering(repository)?;
+    match service {
+        Service::UploadPack if version == ProtocolVersion::V2 => {
+            Ok(advertise::upload_pack_v2(&offering))
+        }
+        Service::UploadPack => {
+            let refs = advertised(repository.refs_for_fetch()?);
+            let head = head(repository)?;
+            Ok(advertise::upload_pack(&offering, version, Some(&head), &refs))
+        }
+        Service::ReceivePack => {
+            let refs = advertised(repository.refs_for_push(caller.agent().as_ref())?);
+            Ok(advertise::receive_pack(&offering, version, &refs))
+        }
+    }
+}
+
+/// Refs as the wire has them, in the order given.
+pub(crate) fn advertised(refs: Vec<StoredRef>) -> Vec<AdvertisedRef> {
+    let convert = |StoredRef { name, oid, peeled, symref_target }| AdvertisedRef {
+        name,
+        oid,
+        peeled,
+        symref_target,
+    };
+    refs.into_iter().map(convert).collect()
+}
+
+/// HEAD as the wire has it.
+///
+/// # Errors
+/// [`StoreError`] when it cannot be read.
+pub(crate) fn head(repository: &Repository) -> Result<Head, StoreError> {
+    let store = repository.store();
+    Ok(match store.head()? {
+        StoredHead::Detached(oid) => Head::Detached(oid),
+        StoredHead::Symbolic(target) => match store.find_ref(&target)? {
+            Some(oid) => Head::Attached { target, oid },
+            None => Head::Unborn(target),
+        },
+    })
+}
+
+fn offering(repository: &Repository) -> Result<Offering, StoreError> {
+    let store = repository.store();
+    let config = store.config()?;
+    Ok(Offering {
+        object_format: store.hash_kind(),
+        agent: Agent::new(concat!("zit/", env!("CARGO_PKG_VERSION"))),
+        extras: Extras {
+            filter: config.allow_filter,
+            // As git's upload-pack says it: any object includes tips and what they reach, but what is reachable does
+            // not name the tips.
+            tip_wants: matches!(config.wants, Wants::Tips | Wants::Any),
+            reachable_wants: matches!(config.wants, Wants::Reachable | Wants::Any),
+        },
+    })
+}

@@ -1,0 +1,171 @@
+//! Bodies between the reactor and the threads that work on them.
+//!
+//! [`Incoming`] becomes a blocking [`Read`] by way of a [`RequestBody`]; an answer that grows while it is sent is written through
+//! an [`Outlet`]. Both hold a few pieces at most, so that neither side can make the other's memory grow.
+//!
+//! A body whose reader lets go of it early is read on and thrown away, within bounds: a client that is still sending
+//! would otherwise meet a closed connection before it reads why it was refused.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use flate2::read::GzDecoder;
+use http_body_util::channel::{Channel, Sender};
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Bytes, Incoming};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::headers::Encoding;
+
+/// The body of an answer: known whole, or still growing.
+pub(crate) type ResponseBody = Either<Full<Bytes>, Channel<Bytes>>;
+
+/// How long a client may send or take nothing before it is given up.
+///
+/// A person's network recovers within this, and a client that never will holds a connection no longer.
+const MAX_SILENCE: Duration = Duration::from_mins(2);
+
+/// How many pieces wait between a reactor and a thread; hyper's pieces have at most its buffer's size.
+const PIECES: usize = 4;
+
+/// How much of an unwanted body is read on, in bytes: what a client may have sent by the time it can read the answer.
+const MAX_UNWANTED: u64 = 64 * 1024 * 1024;
+
+/// How long an unwanted body is read on.
+const MAX_UNWANTED_TIME: Duration = Duration::from_secs(20);
+
+/// Why a body ended before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BodyError {
+    /// Nothing came for [`MAX_SILENCE`].
+    #[error("the client sent nothing for {} seconds", MAX_SILENCE.as_secs())]
+    Silent,
+    /// The connection ended, or what came was not HTTP.
+    #[error("the client went away within its request")]
+    Lost,
+}
+
+/// The body of a request, on its way to a thread.
+pub(crate) struct RequestBody {
+    reader: Reader,
+    encoding: Encoding,
+}
+
+impl RequestBody {
+    /// Begins to receive a body. To be called on the reactor.
+    pub(crate) fn receive(incoming: Incoming, encoding: Encoding) -> Self {
+        let (sender, pieces) = mpsc::channel(PIECES);
+        tokio::spawn(pump(incoming, sender));
+        Self { reader: Reader { pieces, current: Bytes::new(), ended: false }, encoding }
+    }
+
+    /// The body decoded, for a thread that may block: a decoder reads its header at once.
+    ///
+    /// Errors of the reader are [`BodyError`]s, or the decoder's.
+    pub(crate) fn into_read(self) -> Box<dyn Read + Send> {
+        match self.encoding {
+            Encoding::Identity => Box::new(self.reader),
+            Encoding::Gzip => Box::new(GzDecoder::new(self.reader)),
+        }
+    }
+}
+
+/// Reads a body that nobody wants, within bounds.
+pub(crate) async fn discard(mut incoming: Incoming) {
+    let deadline = Instant::now() + MAX_UNWANTED_TIME;
+    let mut n_bytes = 0;
+    // A body that fails has ended, too.
+    while n_bytes <= MAX_UNWANTED
+        && let Ok(Some(Ok(frame))) = timeout_at(deadline, incoming.frame()).await
+    {
+        n_bytes += frame.data_ref().map_or(0, |data| u64::try_from(data.len()).unwrap_or(u64::MAX));
+    }
+}
+
+/// Where a thread writes an answer that is sent meanwhile.
+pub(crate) struct Outlet {
+    sender: Sender<Bytes>,
+    handle: Handle,
+}
+
+/// The client is gone, or takes nothing any more.
+#[derive(Debug, thiserror::Error)]
+#[error("the client went away within its answer")]
+pub(crate) struct Gone;
+
+impl Outlet {
+    /// An outlet, and the body that comes out of it. To be called on the reactor or one of its threads.
+    pub(crate) fn open() -> (Self, ResponseBody) {
+        let (sender, channel) = Channel::new(PIECES);
+        (Self { sender, handle: Handle::current() }, Either::Right(channel))
+    }
+
+    /// Sends one piece, waiting until there is room for it. Dropping the outlet ends the answer.
+    pub(crate) fn send(&mut self, piece: Bytes) -> Result<(), Gone> {
+        let sent = timeout(MAX_SILENCE, self.sender.send_data(piece));
+        match self.handle.block_on(sent) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Gone),
+        }
+    }
+}
+
+/// What travels from the reactor to the reader. A channel that ends without `End` is a request that was lost.
+enum Piece {
+    Data(Bytes),
+    End,
+    Failed(BodyError),
+}
+
+async fn pump(mut incoming: Incoming, sender: mpsc::Sender<Piece>) {
+    loop {
+        let piece = match timeout(MAX_SILENCE, incoming.frame()).await {
+            Err(_) => Piece::Failed(BodyError::Silent),
+            Ok(None) => Piece::End,
+            Ok(Some(Err(error))) => {
+                tracing::debug!(%error, "request body failed");
+                Piece::Failed(BodyError::Lost)
+            }
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) => Piece::Data(data),
+                // Trailers say nothing that matters here.
+                Err(_) => continue,
+            },
+        };
+        let goes_on = matches!(piece, Piece::Data(_));
+        if sender.send(piece).await.is_err() {
+            return discard(incoming).await;
+        }
+        if !goes_on {
+            return;
+        }
+    }
+}
+
+/// The blocking end of a request's body. Not to be read on the reactor.
+struct Reader {
+    pieces: mpsc::Receiver<Piece>,
+    current: Bytes,
+    ended: bool,
+}
+
+impl Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() && !self.ended {
+            match self.pieces.blocking_recv() {
+                Some(Piece::Data(data)) => self.current = data,
+                Some(Piece::End) => self.ended = true,
+                Some(Piece::Failed(error)) => return Err(io::Error::other(error)),
+                None => return Err(io::Error::other(BodyError::Lost)),
+            }
+        }
+        let n = buffer.len().min(self.current.len());
+        let piece = self.current.split_to(n);
+        if let Some(target) = buffer.get_mut(..n) {
+            target.copy_from_slice(&piece);
+        }
+        Ok(n)
+    }
+}

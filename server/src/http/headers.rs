@@ -1,0 +1,159 @@
+//! What the headers of a request say: who is speaking, which protocol, and how the body is written.
+//!
+//! Pure. Which agent a header may name is the referee's business.
+
+use hyper::HeaderMap;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use zit_model::agent::{AgentIdError, ItemIdError};
+use zit_model::{AgentId, ItemId};
+use zit_referee::Caller;
+use zit_wire::service::{ProtocolVersion, Service};
+
+/// The header in which a client says which agent it is.
+const AGENT: HeaderName = HeaderName::from_static("zit-agent");
+/// The header in which a client says which item it works on.
+const ITEM: HeaderName = HeaderName::from_static("zit-item");
+/// The header in which git says which protocol it would like.
+const GIT_PROTOCOL: HeaderName = HeaderName::from_static("git-protocol");
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// As it is.
+    Identity,
+    /// Compressed by gzip, as git does with requests that are worth it.
+    Gzip,
+}
+
+/// Why headers cannot be understood.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(crate) enum HeaderError {
+    /// `Zit-Agent` without an agent.
+    #[error("bad Zit-Agent header")]
+    Agent(#[from] AgentIdError),
+    /// `Zit-Item` without an item.
+    #[error("bad Zit-Item header")]
+    Item(#[from] ItemIdError),
+    /// The body is something else than the service's request.
+    #[error("expected a body of type {expected}, got {found}")]
+    ContentType {
+        /// What the service takes.
+        expected: &'static str,
+        /// What was sent, quoted.
+        found: String,
+    },
+    /// The body is written in a way that is not understood here.
+    #[error("cannot read a body with content encoding {0}")]
+    ContentEncoding(String),
+}
+
+impl HeaderError {
+    /// What the client may do about it.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::ContentEncoding(_) => Some("send it as it is, or with gzip"),
+            Self::Agent(_) | Self::Item(_) | Self::ContentType { .. } => None,
+        }
+    }
+}
+
+/// Who is speaking, by headers and seat. An open server asks for no credential.
+///
+/// # Errors
+/// [`HeaderError`] when a header names no agent or item.
+pub(crate) fn caller(headers: &HeaderMap, seat: Option<AgentId>) -> Result<Caller, HeaderError> {
+    let header = headers.get(AGENT).map(|value| AgentId::new(&text(value))).transpose()?;
+    let item = headers.get(ITEM).map(|value| ItemId::new(&text(value))).transpose()?;
+    Ok(Caller { header, seat, item, ..Caller::anyone() })
+}
+
+/// The protocol version that the client asks for.
+pub(crate) fn protocol(headers: &HeaderMap) -> ProtocolVersion {
+    let value = headers.get(GIT_PROTOCOL).map(HeaderValue::as_bytes);
+    ProtocolVersion::from_header(value.unwrap_or_default())
+}
+
+/// How the body of a request to `service` is written.
+///
+/// # Errors
+/// [`HeaderError`] when it is not that service's request, or not in an encoding that is understood here.
+pub(crate) fn encoding(headers: &HeaderMap, service: Service) -> Result<Encoding, HeaderError> {
+    let expected = service.request_type();
+    let found = headers.get(CONTENT_TYPE);
+    if found.is_none_or(|found| found.as_bytes() != expected.as_bytes()) {
+        let found = found.map_or_else(|| "none".to_owned(), |found| format!("{:?}", text(found)));
+        return Err(HeaderError::ContentType { expected, found });
+    }
+    match headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
+        None | Some(b"identity") => Ok(Encoding::Identity),
+        Some(b"gzip" | b"x-gzip") => Ok(Encoding::Gzip),
+        Some(other) => {
+            Err(HeaderError::ContentEncoding(format!("{:?}", String::from_utf8_lossy(other))))
+        }
+    }
+}
+
+fn text(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).chars().take(MAX_SHOWN).collect()
+}
+
+/// How much of a header is read or repeated, in characters: more than any agent or content type has.
+const MAX_SHOWN: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair =
+            |&(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+        pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn the_caller_is_what_header_and_seat_say() {
+        let ada = AgentId::new("ada").unwrap();
+        let headers = headers(&[("zit-agent", "ben"), ("zit-item", "8c1f0e2a9b3d")]);
+        let caller = caller(&headers, Some(ada.clone())).unwrap();
+        assert_eq!(caller.header, Some(AgentId::new("ben").unwrap()));
+        assert_eq!(caller.seat, Some(ada));
+        assert_eq!(caller.item, Some(ItemId::new("8c1f0e2a9b3d").unwrap()));
+    }
+
+    #[test]
+    fn a_header_that_names_no_agent_or_item_is_refused() {
+        for (name, value, expected) in [
+            ("zit-agent", "Ada L", HeaderError::Agent(AgentIdError("Ada L".to_owned()))),
+            ("zit-agent", "", HeaderError::Agent(AgentIdError(String::new()))),
+            ("zit-item", "12", HeaderError::Item(ItemIdError("12".to_owned()))),
+        ] {
+            assert_eq!(caller(&headers(&[(name, value)]), None), Err(expected), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_body_has_the_type_of_its_service_and_a_known_encoding() {
+        let push = "application/x-git-receive-pack-request";
+        let check = |pairs: &[(&'static str, &'static str)]| {
+            encoding(&headers(pairs), Service::ReceivePack).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&[("content-type", push)]), Ok(Encoding::Identity));
+        for gzip in ["gzip", "x-gzip"] {
+            let found = check(&[("content-type", push), ("content-encoding", gzip)]);
+            assert_eq!(found, Ok(Encoding::Gzip), "{gzip}");
+        }
+        let expected = format!("expected a body of type {push}, got ");
+        for (pairs, found) in [
+            (&[][..], "none"),
+            (&[("content-type", "text/plain")], "\"text/plain\""),
+            (
+                &[("content-type", "application/x-git-upload-pack-request")],
+                "\"application/x-git-upload-pack-request\"",
+            ),
+        ] {
+            assert_eq!(check(pairs), Err(format!("{expected}{found}")), "{pairs:?}");
+        }
+        let brotli = check(&[("content-type", push), ("content-encoding", "br")]);
+        assert_eq!(brotli, Err("cannot read a body with content encoding \"br\"".to_owned()));
+    }
+}

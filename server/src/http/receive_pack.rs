@@ -1,0 +1,160 @@
+//! `POST git-receive-pack`: a push.
+//!
+//! The commands and options are read here; the pack is left in the body for the referee, which reads it as it
+//! arrives. What the referee answers is sent as it is.
+//!
+//! A body that is no push is answered in band 3 when the client has said that it reads bands: git prints that as
+//! `remote: …`, while of an HTTP error to a POST it prints the number alone. Any other client gets the HTTP error.
+
+use std::io::{Cursor, Read};
+
+use hyper::Response;
+use zit_referee::{Caller, Repository};
+use zit_store::PackLimits;
+use zit_wire::receive::{Progress, PushRequest, ReceiveError, RequestReader};
+use zit_wire::service::Service;
+use zit_wire::side_band::{self, Band};
+
+use super::body::{RequestBody, ResponseBody};
+use super::respond::{self, EdgeError};
+
+/// How much of a request is read at once, in bytes.
+const PIECE: usize = 64 * 1024;
+
+/// How much of the start of a request is kept to find the client's capabilities in: any first command has less.
+const MAX_START: usize = 8 * 1024;
+
+/// Answers one push. Blocks; on the reactor's blocking threads only.
+///
+/// # Errors
+/// [`EdgeError`] when the body stops before its pack, or is no push and the client reads no bands.
+pub(crate) fn answer(
+    repository: &Repository,
+    caller: &Caller,
+    limits: &PackLimits,
+    body: RequestBody,
+) -> Result<Response<ResponseBody>, EdgeError> {
+    let mut body = body.into_read();
+    let mut start = Vec::new();
+    let reader = RequestReader::new(repository.store().hash_kind());
+    let (request, rest) = match read_request(reader, &mut body, &mut start)? {
+        Ok(read) => read,
+        Err(error) if reads_bands(&start) => return Ok(refuse(&error)),
+        Err(error) => return Err(error.into()),
+    };
+    if request.is_probe() {
+        return Ok(result(Vec::new()));
+    }
+    let mut pack = Cursor::new(rest).chain(body);
+    let answer = repository.push(caller, &request, &mut pack, limits);
+    Ok(result(answer.encode(&request.capabilities)))
+}
+
+/// Reads up to where the pack begins; with the request comes what was read of the pack.
+fn read_request(
+    mut reader: RequestReader,
+    body: &mut dyn Read,
+    start: &mut Vec<u8>,
+) -> Result<Result<(PushRequest, Vec<u8>), ReceiveError>, EdgeError> {
+    let mut buffer = vec![0; PIECE];
+    loop {
+        let n = body.read(&mut buffer).map_err(EdgeError::reading)?;
+        if n == 0 {
+            return Ok(reader.finish().map(|request| (request, Vec::new())));
+        }
+        let bytes = buffer.get(..n).unwrap_or_default();
+        let n_room = MAX_START.saturating_sub(start.len()).min(n);
+        start.extend_from_slice(bytes.get(..n_room).unwrap_or_default());
+        match reader.feed(bytes) {
+            Err(error) => return Ok(Err(error)),
+            Ok(Progress::More { .. }) => {}
+            Ok(Progress::Done { request, consumed }) => {
+                let rest = bytes.get(consumed..).unwrap_or_default().to_vec();
+                return Ok(Ok((request, rest)));
+            }
+        }
+    }
+}
+
+/// Whether the first command, from which `start` begins, carries the word `side-band-64k`.
+///
+/// It is looked for in the bytes because a request that cannot be read has no capabilities.
+fn reads_bands(start: &[u8]) -> bool {
+    let capabilities = start.split(|&byte| byte == 0).nth(1).unwrap_or_default();
+    let end_of_word = |&byte: &u8| byte == b' ' || byte == b'\n';
+    // The last word may have the next packet behind it.
+    capabilities.split(end_of_word).any(|word| {
+        word.strip_prefix(b"side-band-64k")
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"0"))
+    })
+}
+
+fn refuse(error: &ReceiveError) -> Response<ResponseBody> {
+    tracing::info!(%error, "push refused");
+    // One line: git puts `remote:` before the first line of band 3 alone.
+    let mut text = format!("error: {error}");
+    if let Some(hint) = error.hint() {
+        text.push_str(&format!("; hint: {hint}"));
+    }
+    let mut body = Vec::new();
+    side_band::write(&mut body, Band::Error, text.as_bytes());
+    result(body)
+}
+
+fn result(body: Vec<u8>) -> Response<ResponseBody> {
+    respond::whole(Service::ReceivePack.result_type(), body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives its bytes one at a time, as a slow network does.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let n = buffer.len().min(1);
+            self.0.read(&mut buffer[..n])
+        }
+    }
+
+    fn body(capabilities: &str) -> Vec<u8> {
+        let oid = "1".repeat(40);
+        let line = format!("{} {oid} refs/heads/x\0{capabilities}", "0".repeat(40));
+        format!("{:04x}{line}0000PACK", line.len() + 4).into_bytes()
+    }
+
+    #[test]
+    fn what_is_read_of_the_pack_comes_with_the_request() {
+        let bytes = body(" report-status-v2");
+        let reader = RequestReader::new(gix_hash::Kind::Sha1);
+        let (request, rest) =
+            read_request(reader, &mut bytes.as_slice(), &mut Vec::new()).unwrap().unwrap();
+        assert_eq!((request.commands.len(), rest.as_slice()), (1, b"PACK".as_slice()));
+    }
+
+    #[test]
+    fn a_request_may_come_byte_by_byte_and_the_pack_stays_in_the_body() {
+        let bytes = body(" report-status-v2");
+        let mut slow = Slow(&bytes);
+        let reader = RequestReader::new(gix_hash::Kind::Sha1);
+        let (request, rest) = read_request(reader, &mut slow, &mut Vec::new()).unwrap().unwrap();
+        assert_eq!((request.commands.len(), rest.len(), slow.0), (1, 0, b"PACK".as_slice()));
+    }
+
+    #[test]
+    fn whether_a_client_reads_bands_is_seen_behind_its_first_command() {
+        for (capabilities, expected) in [
+            (" report-status-v2 side-band-64k atomic", true),
+            (" side-band-64k", true),
+            (" side-band-64k\n", true),
+            (" side-band-64", false),
+            (" xside-band-64k", false),
+            ("", false),
+        ] {
+            assert_eq!(reads_bands(&body(capabilities)), expected, "{capabilities:?}");
+        }
+        assert!(!reads_bands(b"side-band-64k"));
+    }
+}

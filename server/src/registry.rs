@@ -1,0 +1,230 @@
+//! Which repositories there are, and the ones that are open.
+//!
+//! [`Registry::open`] finds the repository that a URL's path names, opens it once, and hands out the same
+//! `Repository` from then on: there is one referee for each, whatever its URLs. A failure to open is not remembered.
+//!
+//! Never leaves the root: a path that symbolic links lead elsewhere names nothing.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use zit_referee::{Clock, RefereeError, Repository};
+
+use crate::http::route::RepositoryPath;
+
+/// What may follow a URL's path to make a git directory, in the order tried. Source: git's `path.c`, `enter_repo`.
+const SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];
+
+/// The repositories below one root.
+pub(crate) struct Registry {
+    root: PathBuf,
+    clock: Arc<dyn Clock>,
+    slots: Mutex<HashMap<PathBuf, Slot>>,
+}
+
+/// The place of one git directory. Whoever holds the inner lock opens the repository; others wait for that alone.
+#[derive(Clone)]
+struct Slot {
+    /// Which directory it is: one that was removed and made again at the same path is another.
+    file: FileId,
+    open: Arc<Mutex<Option<Arc<Repository>>>>,
+}
+
+/// A file's device and inode.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileId(u64, u64);
+
+/// Why there is no repository to talk to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RegistryError {
+    /// The path names none.
+    #[error("no git repository at {0}")]
+    Absent(RepositoryPath),
+    /// The path names one that does not open.
+    #[error("cannot open the repository {name}")]
+    Open {
+        /// The path of the URL.
+        name: RepositoryPath,
+        /// What the referee said.
+        source: RefereeError,
+    },
+    /// The path cannot be looked at.
+    #[error("cannot look at the repository {name}")]
+    Look {
+        /// The path of the URL.
+        name: RepositoryPath,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Registry {
+    /// The repositories below `root`, an absolute path without symbolic links.
+    pub(crate) fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self { root, clock, slots: Mutex::default() }
+    }
+
+    /// The repository that `name` names, opened if it was not.
+    ///
+    /// # Errors
+    /// [`RegistryError`] when there is none or it does not open.
+    pub(crate) fn open(&self, name: &RepositoryPath) -> Result<Arc<Repository>, RegistryError> {
+        let look = |source| RegistryError::Look { name: name.clone(), source };
+        let git_dir = resolve(&self.root, name)
+            .map_err(look)?
+            .ok_or_else(|| RegistryError::Absent(name.clone()))?;
+        let slot = self.slot(&git_dir).map_err(look)?;
+        let mut open = lock(&slot.open);
+        if let Some(repository) = &*open {
+            return Ok(Arc::clone(repository));
+        }
+        tracing::info!(git_dir = %git_dir.display(), "opening repository");
+        let repository = Repository::open(&git_dir, Arc::clone(&self.clock))
+            .map_err(|source| RegistryError::Open { name: name.clone(), source })?;
+        Ok(Arc::clone(open.insert(Arc::new(repository))))
+    }
+
+    fn slot(&self, git_dir: &Path) -> io::Result<Slot> {
+        let metadata = fs::metadata(git_dir)?;
+        let file = FileId(metadata.dev(), metadata.ino());
+        let mut slots = lock(&self.slots);
+        if let Some(slot) = slots.get(git_dir).filter(|slot| slot.file == file) {
+            return Ok(slot.clone());
+        }
+        let slot = Slot { file, open: Arc::default() };
+        slots.insert(git_dir.to_owned(), slot.clone());
+        Ok(slot)
+    }
+}
+
+/// Finds the git directory that `name` names below `root`, its symbolic links followed; `None` when there is none.
+fn resolve(root: &Path, name: &RepositoryPath) -> io::Result<Option<PathBuf>> {
+    for suffix in SUFFIXES {
+        let mut path = root.join(name.as_path()).into_os_string();
+        path.push(suffix);
+        let path = match Path::new(&path).canonicalize() {
+            Ok(path) => path,
+            Err(error) if is_nothing(&error) => continue,
+            Err(error) => return Err(error),
+        };
+        if !path.starts_with(root) {
+            tracing::warn!(%name, path = %path.display(), "a symbolic link leads out of the root");
+            continue;
+        }
+        if is_git_dir(&path) {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Source: git's `setup.c`, `is_git_directory`.
+fn is_git_dir(path: &Path) -> bool {
+    path.join("HEAD").is_file() && path.join("objects").is_dir() && path.join("refs").is_dir()
+}
+
+/// Whether the error says that a path, which a peer chose, names no file.
+fn is_nothing(error: &io::Error) -> bool {
+    let kinds =
+        [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory, io::ErrorKind::InvalidFilename];
+    // Links that lead in a circle have no stable kind yet.
+    let circle = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    circle || kinds.contains(&error.kind())
+}
+
+/// A registry whose opener panicked still knows which repositories are open.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn git_dir(path: &Path) {
+        for dir in ["objects", "refs"] {
+            fs::create_dir_all(path.join(dir)).unwrap();
+        }
+        fs::write(path.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    }
+
+    #[track_caller]
+    fn check(root: &Path, name: &str, expected: Option<&str>) {
+        let name = RepositoryPath::new(name.as_bytes()).unwrap();
+        let found = resolve(root, &name).unwrap();
+        let found = found.map(|path| path.strip_prefix(root).unwrap().display().to_string());
+        assert_eq!(found.as_deref(), expected, "{name}");
+    }
+
+    /// A folder with `root` in it, and the root's path without symbolic links.
+    fn world() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        fs::create_dir(&root).unwrap();
+        let root = root.canonicalize().unwrap();
+        (dir, root)
+    }
+
+    #[test]
+    fn a_path_finds_its_repository_with_or_without_its_suffix() {
+        let (_dir, root) = world();
+        for path in ["bare.git", "plain", "work/.git", "team/deep.git", "both/.git", "both.git"] {
+            git_dir(&root.join(path));
+        }
+        for (name, expected) in [
+            ("bare", Some("bare.git")),
+            ("bare.git", Some("bare.git")),
+            ("plain", Some("plain")),
+            ("work", Some("work/.git")),
+            ("work/.git", Some("work/.git")),
+            ("team/deep", Some("team/deep.git")),
+            ("team", None),
+            ("both", Some("both/.git")),
+            ("both.git", Some("both.git")),
+            ("absent", None),
+            ("bare.git/refs", None),
+            ("bare.git/HEAD", None),
+            ("bare.git/HEAD/x", None),
+        ] {
+            check(&root, name, expected);
+        }
+        check(&root, &"x".repeat(5000), None);
+    }
+
+    #[test]
+    fn a_link_within_the_root_is_followed_and_one_out_of_it_is_not() {
+        let (dir, root) = world();
+        git_dir(&root.join("real.git"));
+        git_dir(&dir.path().join("outside.git"));
+        git_dir(&dir.path().join("root-beside.git"));
+        symlink(root.join("real.git"), root.join("alias.git")).unwrap();
+        symlink(dir.path().join("outside.git"), root.join("out.git")).unwrap();
+        symlink(dir.path().join("root-beside.git"), root.join("beside.git")).unwrap();
+        symlink(dir.path(), root.join("up")).unwrap();
+        symlink(root.join("loop"), root.join("loop")).unwrap();
+        check(&root, "alias", Some("real.git"));
+        for name in ["out", "out.git", "beside.git", "up/outside.git", "loop"] {
+            check(&root, name, None);
+        }
+        check(&root, "up/root/real.git", Some("real.git"));
+    }
+
+    #[test]
+    fn a_git_file_is_not_followed() {
+        let (dir, root) = world();
+        git_dir(&dir.path().join("outside.git"));
+        let text = format!("gitdir: {}\n", dir.path().join("outside.git").display());
+        fs::write(root.join("file.git"), &text).unwrap();
+        fs::create_dir(root.join("work")).unwrap();
+        fs::write(root.join("work/.git"), &text).unwrap();
+        for name in ["file", "file.git", "work"] {
+            check(&root, name, None);
+        }
+    }
+}

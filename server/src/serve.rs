@@ -1,0 +1,192 @@
+//! `zit-server serve`: the listener, its connections, and how they end.
+//!
+//! [`serve`] returns when the process is asked to stop: no connection is taken any more, requests under way are given
+//! [`MAX_FAREWELL`] to finish, and a second signal ends the wait.
+
+use std::convert::Infallible;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
+use zit_referee::SystemClock;
+use zit_store::PackLimits;
+
+use crate::config::Config;
+use crate::http::Edge;
+use crate::registry::Registry;
+
+/// How many connections are open at once; more wait in the system's queue.
+///
+/// A hundred agents with a few connections each; what one holds while it is slow is its own.
+const MAX_CONNECTIONS: usize = 512;
+
+/// How many blocking threads a connection can occupy: a fetch has one to write to git and one to read from it, and one
+/// may still be ending. With as many for each connection no slow client keeps another from its turn.
+const THREADS_PER_CONNECTION: usize = 3;
+
+/// How long a client may take to send the head of a request, or nothing between two requests.
+const MAX_HEAD_TIME: Duration = Duration::from_secs(30);
+
+/// The longest head of a request, and the largest piece of a body, in bytes.
+const MAX_BUFFER: usize = 64 * 1024;
+
+/// How long requests under way may go on after the signal to stop.
+const MAX_FAREWELL: Duration = Duration::from_secs(10);
+
+/// How long to wait when the system has no room for another connection.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// How many objects one pack may announce: ten times what the largest public histories have.
+const MAX_PACK_OBJECTS: u32 = 200_000_000;
+
+/// Why the server does not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServeError {
+    /// No threads, or no signals.
+    #[error("cannot start the server's runtime")]
+    Runtime(#[source] io::Error),
+    /// The address is not to be had.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody can be told that the server is ready.
+    #[error("cannot write to standard output")]
+    Announce(#[source] io::Error),
+}
+
+impl ServeError {
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => Some(
+                "stop the other program, or choose another port with --listen 127.0.0.1:<port>",
+            ),
+            Self::Listen { .. } | Self::Runtime(_) | Self::Announce(_) => None,
+        }
+    }
+}
+
+/// Serves until SIGTERM or SIGINT.
+///
+/// # Errors
+/// [`ServeError`] when it cannot begin.
+pub(crate) fn serve(config: &Config) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_CONNECTIONS * THREADS_PER_CONNECTION)
+        .build()
+        .map_err(ServeError::Runtime)?;
+    let served = runtime.block_on(run(config));
+    // A push whose client has gone may still be at work; it is recovered at the next start if it is cut off.
+    runtime.shutdown_timeout(MAX_FAREWELL);
+    served
+}
+
+async fn run(config: &Config) -> Result<(), ServeError> {
+    let address = config.listen();
+    let listen = |source| ServeError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(listen)?;
+    let mut stop = Stop::new().map_err(ServeError::Runtime)?;
+    announce(listener.local_addr().map_err(listen)?).map_err(ServeError::Announce)?;
+
+    let registry = Registry::new(config.root().to_owned(), Arc::new(SystemClock::start()));
+    let limits = PackLimits { max_bytes: config.max_pack, max_objects: MAX_PACK_OBJECTS };
+    let edge = Arc::new(Edge::new(registry, limits));
+    let connections = GracefulShutdown::new();
+    tokio::select! {
+        () = accept(&listener, &edge, &connections) => {}
+        () = stop.asked() => {}
+    }
+    drop(listener);
+    tracing::info!(connections = connections.count(), "stopping");
+    tokio::select! {
+        () = connections.shutdown() => {}
+        () = tokio::time::sleep(MAX_FAREWELL) => tracing::warn!("requests cut off"),
+        () = stop.asked() => tracing::warn!("requests cut off"),
+    }
+    Ok(())
+}
+
+/// Says on standard output, on the only line there is, that requests are taken now.
+fn announce(address: SocketAddr) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "listening on http://{address}")?;
+    stdout.flush()
+}
+
+/// Takes connections for ever.
+async fn accept(listener: &TcpListener, edge: &Arc<Edge>, connections: &GracefulShutdown) {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let connection = connection(stream, Arc::clone(edge));
+                let connection = connections.watch(connection);
+                tokio::spawn(async move {
+                    if let Err(error) = connection.await {
+                        tracing::debug!(%error, "connection ended");
+                    }
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot take a connection");
+                tokio::time::sleep(BREATH).await;
+            }
+        }
+    }
+}
+
+/// Drives one connection.
+fn connection(
+    stream: TcpStream,
+    edge: Arc<Edge>,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "small packets may wait");
+    }
+    let service = service_fn(move |request| {
+        let edge = Arc::clone(&edge);
+        async move { Ok::<_, Infallible>(edge.handle(request).await) }
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(MAX_HEAD_TIME)
+        .max_buf_size(MAX_BUFFER)
+        .serve_connection(TokioIo::new(stream), service)
+}
+
+/// The signals that ask the server to stop.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
