@@ -157,9 +157,10 @@ pub(crate) fn decided(
     let voice = Voice {
         mainline: short,
         agent: outcome.push.speaker.agent.as_ref().filter(|_| outcome.push.speaker.named_by_option),
+        pushed: None,
         free_agent: free_agent(),
     };
-    let mut telling = Telling::new(outcome, &voice);
+    let mut telling = Telling::new(outcome, voice);
     for (n, (command, decision)) in
         outcome.push.commands.iter().zip(&outcome.verdict.commands).enumerate()
     {
@@ -181,17 +182,25 @@ pub(crate) fn decided(
 /// Gathers lines, reports and options while an outcome is told.
 struct Telling<'a> {
     outcome: &'a Outcome,
-    voice: &'a Voice<'a>,
+    voice: Voice<'a>,
     said: Vec<(Word, String)>,
     details: Vec<Line>,
     options: Vec<Printed>,
     reports: Vec<CommandReport>,
+    landed: Vec<Oid>,
 }
 
 impl<'a> Telling<'a> {
-    fn new(outcome: &'a Outcome, voice: &'a Voice<'a>) -> Self {
-        let (said, details, options, reports) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { outcome, voice, said, details, options, reports }
+    fn new(outcome: &'a Outcome, voice: Voice<'a>) -> Self {
+        Self {
+            outcome,
+            voice,
+            said: Vec::new(),
+            details: Vec::new(),
+            options: Vec::new(),
+            reports: Vec::new(),
+            landed: Vec::new(),
+        }
     }
 
     fn dry_run(&self) -> bool {
@@ -202,6 +211,7 @@ impl<'a> Telling<'a> {
         let sent = command.sent.to_string();
         let result = match (decision, accepted) {
             (Decision::Refuse(refusal), _) | (_, Some(Accepted::Refused(refusal))) => {
+                self.voice.pushed = command.new;
                 Err(self.refuse(refusal, &sent))
             }
             (Decision::Nothing(already), _) => {
@@ -235,8 +245,10 @@ impl<'a> Telling<'a> {
     }
 
     fn refuse(&mut self, refusal: &Refusal, sent: &str) -> String {
-        let told = words::refusal(refusal, sent, self.voice);
-        let named = if told.reason.contains(sent) { String::new() } else { format!("{sent}: ") };
+        let told = words::refusal(refusal, sent, &self.voice);
+        // A claim's reason names the resource; the request ref would only say it again.
+        let known = sent.starts_with("refs/zit/claim/") || told.reason.contains(sent);
+        let named = if known { String::new() } else { format!("{sent}: ") };
         self.said.push((Word::Refused, format!("{named}{}", told.reason)));
         self.details.extend(told.details);
         for option in told.options {
@@ -332,6 +344,7 @@ impl<'a> Telling<'a> {
         let mainline = &self.voice.mainline;
         match accepted {
             Some(Accepted::Landed { from, to }) => {
+                self.landed.push(commit);
                 let fetch = Printed::git(["fetch", "origin"], "brings it to you");
                 self.options.push(fetch);
                 let how = if *to == commit {
@@ -368,7 +381,7 @@ impl<'a> Telling<'a> {
         envelope.details = self.said.iter().map(|(_, said)| Line::new(said)).collect();
         envelope.details.extend(self.details);
         envelope.options = self.options;
-        envelope.notes = notes(self.outcome, &self.voice.mainline);
+        envelope.notes = notes(self.outcome, &self.landed, &self.voice.mainline);
         envelope.open = (
             envelope.notes.len(),
             envelope
@@ -397,8 +410,8 @@ fn nothing(already: &Already, sent: &str) -> String {
     }
 }
 
-/// What the rules find between the work this push opened and everybody else's.
-fn notes(outcome: &Outcome, mainline: &str) -> Vec<Note> {
+/// What the rules find between the work this push opened, and did not land at once, and everybody else's.
+fn notes(outcome: &Outcome, landed: &[Oid], mainline: &str) -> Vec<Note> {
     fn work(item: &OpenItem) -> Work<'_> {
         Work {
             agent: &item.agent,
@@ -413,6 +426,7 @@ fn notes(outcome: &Outcome, mainline: &str) -> Vec<Note> {
         .done
         .opened
         .iter()
+        .filter(|item| !landed.contains(&item.head))
         .flat_map(|item| zit_rules::evaluate(&work(item), &others, mainline))
         .collect();
     notes.sort_by(|a, b| (a.severity, &a.id).cmp(&(b.severity, &b.id)));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use zit_model::document::{AgentState, CLAIM_FILE, ClaimRecord, ItemState, STATE_FILE};
-use zit_model::{AgentId, Now, Oid, RefChange, RefName, RefUpdate, refs};
+use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, refs};
 use zit_store::{
     Objects, PrepareError, Quarantine, RefusedUpdate, RefusedUpdates, Signature, Store, StoreError,
 };
@@ -518,11 +518,19 @@ pub(crate) fn signature(now: Now) -> Signature {
     Signature { name, email, time: now.wall, offset_minutes: 0 }
 }
 
-/// The keys of the claims of one agent's item.
+/// The keys of the claims that end when an item lands: those made for the item, and those made for no item in
+/// particular on what it writes.
+///
+/// # Source
+/// `spec/claims.md`, "Release".
 fn claims_of_item(actor: &Actor, item: &OpenItem) -> Vec<String> {
-    let claims = actor.view.claims.iter();
-    claims
-        .filter(|(_, claim)| claim.agent == item.agent && claim.item == item.item)
-        .map(|(key, _)| key.clone())
-        .collect()
+    let view = &actor.view;
+    let unnamed = view.mainline.as_ref().map(|name| ItemId::default_for(&item.agent, name));
+    let ends = |claim: &Claim| {
+        claim.item == item.item
+            || Some(&claim.item) == unnamed.as_ref()
+                && item.footprint.writes.keys().any(|w| w.claim_overlaps(&claim.resource))
+    };
+    let own = view.claims.iter().filter(|(_, claim)| claim.agent == item.agent);
+    own.filter(|(_, claim)| ends(claim)).map(|(key, _)| key.clone()).collect()
 }

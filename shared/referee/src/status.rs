@@ -34,11 +34,11 @@ pub(crate) fn tell(status: &Status, envelope: &mut Envelope) {
         )));
     }
     for item in &items {
-        let n = item.footprint.writes.len();
+        let n = words::units(item.footprint.writes.len());
         let who = who(&item.agent);
         let write = if who == "you" { "write" } else { "writes" };
         envelope.details.push(Line::new(format!(
-            "{who} {write} {n} units on {}{}",
+            "{who} {write} {n} on {}{}",
             item.name,
             task(&item.intent)
         )));

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use zit_model::envelope::{Command, Line};
-use zit_model::{AgentId, RefName, Resource, quote};
+use zit_model::{AgentId, Oid, RefName, Resource, quote};
 
 use crate::verdict::{Hold, Holder, Refusal, Staleness};
 
@@ -20,6 +20,8 @@ pub(crate) struct Voice<'a> {
     pub(crate) mainline: String,
     /// The agent that commands must name by option, because the push did so too.
     pub(crate) agent: Option<&'a AgentId>,
+    /// The commit that the command at hand pushed.
+    pub(crate) pushed: Option<Oid>,
     /// An agent id that nobody has, for those who have none.
     pub(crate) free_agent: String,
 }
@@ -57,6 +59,14 @@ impl Voice<'_> {
         self.push(&[], &format!("HEAD:refs/for/{}", self.mainline), why)
     }
 
+    /// The same push again: by the commit, since only the pusher knows the branch.
+    fn land_again(&self, why: &str) -> Command {
+        match self.pushed {
+            Some(commit) => self.push(&[], &format!("{commit}:refs/for/{}", self.mainline), why),
+            None => self.land(why),
+        }
+    }
+
     fn rebuild(&self) -> Command {
         let onto = format!("origin/{}", self.mainline);
         Command::git(["fetch", "origin"], "rebuild the change on what landed, then land it")
@@ -90,7 +100,7 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
             vec![Command::git(["check-ref-format", sent], "shows whether git takes a name")],
         ),
         Refusal::UnknownRef => told(
-            "no such ref below refs/zit/; the known ones are listed above".into(),
+            "no such ref below refs/zit/; the remote: lines list the known ones".into(),
             std::iter::once(Line::new("known refs:"))
                 .chain(zit_model::refs::KNOWN.iter().map(Line::new))
                 .collect(),
@@ -283,7 +293,7 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
                 holders.iter().map(holder_line).collect(),
                 vec![
                     voice.status("who holds what, and for how long"),
-                    voice.land("again, once the lease has run out"),
+                    voice.land_again("again, once the lease has run out"),
                 ],
             )
         }
@@ -326,10 +336,14 @@ fn needs_head(sent: &str) -> bool {
 fn held_by(holder: &Holder, resource: &Resource) -> String {
     match &holder.hold {
         Hold::Claim { left } => {
-            format!("held by {}, lease left {}: {resource}", holder.agent, time(*left))
+            let left = time(*left);
+            format!(
+                "held by {}, lease left {left}; push the claim again then: {resource}",
+                holder.agent
+            )
         }
         Hold::InFlight { name, .. } => {
-            format!("being written by {} on {name}: {resource}", holder.agent)
+            format!("being written by {}, not landed yet; see {name}: {resource}", holder.agent)
         }
     }
 }
@@ -398,6 +412,11 @@ fn list(paths: &[String]) -> String {
         [one] => quote::one_line(one),
         [one, more @ ..] => format!("{} and {} more", quote::one_line(one), more.len()),
     }
+}
+
+/// `1 unit`, `2 units`.
+pub(crate) fn units(n: usize) -> String {
+    if n == 1 { "1 unit".into() } else { format!("{n} units") }
 }
 
 /// `9m58s`, `2h03m`, `3d04h`; whole seconds, rounded up, so that waiting that long is enough.

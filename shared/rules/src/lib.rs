@@ -116,7 +116,8 @@ impl Found {
             "yours: {} · theirs: {} in {}",
             pair.conflict.mine, pair.conflict.theirs, pair.theirs.name
         ))];
-        if let Some(write) = pair.their_write() {
+        let moved = |write: &&Write| write.old_signature != write.new_signature;
+        if let Some(write) = pair.their_write().filter(moved) {
             evidence.extend(write.old_signature.as_ref().map(|s| Line::new(format!("was: {s}"))));
             evidence.extend(write.new_signature.as_ref().map(|s| Line::new(format!("now: {s}"))));
         }
