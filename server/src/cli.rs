@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::demo::DemoOptions;
+
 /// Serve git repositories to many agents at once, and referee what they push
 #[derive(Debug, Parser)]
 #[command(name = "zit-server", version)]
@@ -30,6 +32,8 @@ pub(crate) enum Command {
         /// Create it here; the directory must not exist or be empty
         path: PathBuf,
     },
+    /// Play two agents against a repository made for the occasion, and show what each of them sees
+    Demo(DemoOptions),
 }
 
 /// The options of `serve`.
@@ -77,6 +81,7 @@ mod tests {
         Commands:
           serve  Serve the repositories below a directory until stopped
           init   Create an empty bare repository
+          demo   Play two agents against a repository made for the occasion, and show what each of them sees
           help   Print this message or the help of the given subcommand(s)
 
         Options:

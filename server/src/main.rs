@@ -8,6 +8,7 @@
 
 mod cli;
 mod config;
+mod demo;
 mod http;
 mod registry;
 mod serve;
@@ -20,6 +21,7 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command};
 use crate::config::{Config, ConfigError};
+use crate::demo::DemoError;
 use crate::serve::ServeError;
 
 /// The exit code of an error. 1 is kept for a command whose answer is no.
@@ -34,6 +36,8 @@ enum Failure {
     Serve(#[from] ServeError),
     #[error(transparent)]
     Store(#[from] zit_store::StoreError),
+    #[error(transparent)]
+    Demo(#[from] DemoError),
     #[error("cannot write to standard output")]
     Output(#[source] std::io::Error),
 }
@@ -44,6 +48,7 @@ impl Failure {
             Self::Config(error) => Some(error.hint()),
             Self::Serve(error) => error.hint(),
             Self::Store(error) => error.hint(),
+            Self::Demo(error) => error.hint(),
             Self::Output(_) => None,
         }
     }
@@ -63,6 +68,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     config::start_log(&cli.log)?;
     match &cli.command {
         Command::Serve(args) => serve::serve(&Config::check(args)?)?,
+        Command::Demo(options) => demo::run(options)?,
         Command::Init { path } => {
             zit_store::Store::init(path)?;
             say(&format!("initialized empty repository in {}", path.display()))?;
