@@ -1,0 +1,76 @@
+//! The one place in this crate that starts git.
+//!
+//! The git that is run is the user's: it sees the environment, configuration and repository that this program was
+//! started in. Only the commands that answer here have their output read; the transport keeps the streams.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
+
+use zit_model::quote;
+
+/// The environment variables that carry the values of settings into git.
+const SETTING: &str = "ZIT_SETTING_";
+
+/// Why git did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// It could not be started.
+    #[error("cannot run git")]
+    Start(#[source] io::Error),
+    /// It refused. Git's own words say why.
+    #[error("{said}")]
+    Failed {
+        /// What git said, on one line.
+        said: String,
+    },
+}
+
+/// Replaces this process by git with the given settings, keys and values; comes back only if that fails.
+#[must_use]
+pub fn become_git(settings: &[(String, String)], args: &[OsString]) -> GitError {
+    let mut command = git();
+    for (n, (key, value)) in settings.iter().enumerate() {
+        // Of `<key>=<variable>` git takes the last '=' as the border, so an address may hold others.
+        command.arg(format!("--config-env={key}={SETTING}{n}")).env(format!("{SETTING}{n}"), value);
+    }
+    GitError::Start(command.args(args).exec())
+}
+
+/// The settings whose keys lie directly below `section`, by lower-case key; of repeated ones the last.
+///
+/// # Errors
+/// [`GitError`] when git cannot read its configuration.
+pub fn config_below(section: &str) -> Result<BTreeMap<String, String>, GitError> {
+    let pattern = format!("^{section}\\.[^.]*$");
+    let output = answer(git().args(["config", "--null", "--get-regexp", &pattern]))?;
+    match output.status.code() {
+        Some(0) => {}
+        // None of them is set.
+        Some(1) => return Ok(BTreeMap::new()),
+        Some(_) | None => return Err(failed(&output)),
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let entries = text.split_terminator('\0');
+    // A key without '=' in the file has no value, not even an empty one.
+    Ok(entries
+        .filter_map(|e| e.split_once('\n'))
+        .map(|(k, v)| (k.to_owned(), v.to_owned()))
+        .collect())
+}
+
+fn git() -> Command {
+    #[expect(clippy::disallowed_methods, reason = "this is the one wrapper of this crate")]
+    Command::new("git")
+}
+
+fn answer(command: &mut Command) -> Result<Output, GitError> {
+    command.output().map_err(GitError::Start)
+}
+
+fn failed(output: &Output) -> GitError {
+    let said = quote::one_line(&String::from_utf8_lossy(&output.stderr));
+    GitError::Failed { said: said.strip_prefix("fatal: ").unwrap_or(&said).to_owned() }
+}
