@@ -4,12 +4,14 @@
 //! started in. Only the commands that answer here have their output read; the transport keeps the streams.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use zit_model::quote;
+use zit_model::{Oid, quote};
 
 /// The environment variables that carry the values of settings into git.
 const SETTING: &str = "ZIT_SETTING_";
@@ -25,6 +27,20 @@ pub enum GitError {
     Failed {
         /// What git said, on one line.
         said: String,
+    },
+    /// It answered something else than asked for.
+    #[error("git {command} answered {answer:?}")]
+    Answer {
+        /// The command.
+        command: &'static str,
+        /// What came, shortened.
+        answer: String,
+    },
+    /// A name that leads to no commit here.
+    #[error("{revision:?} names no commit in this repository")]
+    NoCommit {
+        /// What was asked for, on one line.
+        revision: String,
     },
 }
 
@@ -59,6 +75,39 @@ pub fn config_below(section: &str) -> Result<BTreeMap<String, String>, GitError>
         .filter_map(|e| e.split_once('\n'))
         .map(|(k, v)| (k.to_owned(), v.to_owned()))
         .collect())
+}
+
+/// The git directory that commands run here would use.
+///
+/// # Errors
+/// [`GitError::Failed`] when there is none.
+pub fn git_dir() -> Result<PathBuf, GitError> {
+    let output = answer(git().args(["rev-parse", "--absolute-git-dir"]))?;
+    if !output.status.success() {
+        return Err(failed(&output));
+    }
+    let mut path = output.stdout;
+    path.pop_if(|byte| *byte == b'\n');
+    Ok(PathBuf::from(OsString::from_vec(path)))
+}
+
+/// The commit that a revision names, as in gitrevisions(7); a tag's commit for a tag.
+///
+/// # Errors
+/// [`GitError::NoCommit`] when it names none, [`GitError`] when git fails otherwise.
+pub fn commit(revision: &OsStr) -> Result<Oid, GitError> {
+    let mut peeled = revision.to_owned();
+    peeled.push("^{commit}");
+    let output =
+        answer(git().args(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(peeled))?;
+    let shown = || quote::one_line(&revision.to_string_lossy());
+    if !output.status.success() {
+        return Err(GitError::NoCommit { revision: shown() });
+    }
+    Oid::from_hex(output.stdout.trim_ascii_end()).map_err(|_| GitError::Answer {
+        command: "rev-parse",
+        answer: quote::one_line(&String::from_utf8_lossy(&output.stdout)),
+    })
 }
 
 fn git() -> Command {

@@ -1,30 +1,46 @@
-//! git's remote helper for zit.
+//! git's remote helper for zit, and zit's command line: one program under two names.
 //!
-//! Git finds it by name on the `PATH`: for an address `zit::<address>` or `zit://<host>/<path>` it starts
-//! `git-remote-zit`. So installing means putting the program into a folder of the `PATH`; nothing is configured in git.
+//! Git finds both by name on the `PATH`. For an address `zit::<address>` or `zit://<host>/<path>` it starts
+//! `git-remote-zit`; for `git zit <verb>` it starts `git-zit`. So installing means putting the two names into a folder
+//! of the `PATH`; nothing is configured in git. Linked as `zit`, the second works without `git` in front.
+//! (`git zit --help` asks git for a manual page; `git zit help` and `git zit -h` ask this program.)
 //!
 //! - [`address`]: which addresses work, and what they mean to git.
 //! - [`identity`]: which agent and item speak.
 //! - [`transport`]: hands the connection to git's own HTTP transport, with that identity in headers.
+//! - [`cli`]: the verbs, on commits of a local repository; [`report`] is what they print.
 //! - [`git`]: the one place that starts git.
 //!
 //! Invariant: as the helper, this program writes nothing to standard output. What is spoken there is the helper
 //! protocol, and git's own transport speaks it.
+//! Invariant: nothing here judges. The verbs print what the referee's code computes.
 
 pub mod address;
+pub mod cli;
 pub mod git;
 pub mod identity;
+pub mod report;
 pub mod transport;
 
 use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
+
+/// The name under which this program is the remote helper.
+const HELPER: &str = "git-remote-zit";
 
 /// Runs the program with the process's arguments, streams and environment.
 #[must_use]
 pub fn main() -> ExitCode {
-    helper(std::env::args_os().skip(1).collect())
+    let mut args = std::env::args_os();
+    let program = args.next().unwrap_or_default();
+    if Path::new(&program).file_name().is_some_and(|name| name == HELPER) {
+        helper(args.collect())
+    } else {
+        cli::main(std::iter::once(program).chain(args))
+    }
 }
 
 /// Runs as `git-remote-zit <remote> [<url>]`. Comes back only when there is no transport to hand over to.

@@ -1,13 +1,14 @@
-//! The helper as people use it: stock git, with the program on its `PATH`.
+//! The helper and the verbs as people use them: stock git, with the programs of this crate on its `PATH`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
 
 mod transport;
+mod verbs;
 
 use std::path::Path;
 
 use zit_tests::{Git, World, process};
 
-/// The world's git, which finds `git-remote-zit`.
+/// The world's git, which finds `git-remote-zit` and `git-zit`.
 fn git(world: &World) -> Git {
     let folder = Path::new(env!("CARGO_BIN_EXE_git-remote-zit")).parent().unwrap();
     let mut path = folder.as_os_str().to_owned();
