@@ -41,7 +41,7 @@ impl Seat {
     /// Runs git and waits for it.
     ///
     /// # Errors
-    /// [`DemoError::Io`] when git cannot be run; its own failures are in [`Ran::success`].
+    /// [`DemoError::Program`] when git cannot be run; its own failures are in [`Ran::success`].
     pub(crate) fn git(&self, args: &[&str]) -> Result<Ran, DemoError> {
         self.start(args)?.wait()
     }
@@ -49,7 +49,7 @@ impl Seat {
     /// Starts git.
     ///
     /// # Errors
-    /// [`DemoError::Io`] when git cannot be started.
+    /// [`DemoError::Program`] when git cannot be started.
     pub(crate) fn start(&self, args: &[&str]) -> Result<Running, DemoError> {
         self.spawn("git", args, typed(args))
     }
@@ -57,13 +57,13 @@ impl Seat {
     /// Runs a line of shell, such as the server prints, and waits for it.
     ///
     /// # Errors
-    /// [`DemoError::Io`] when no shell can be run.
+    /// [`DemoError::Program`] when no shell can be run.
     pub(crate) fn shell(&self, line: &str) -> Result<Ran, DemoError> {
         self.spawn("sh", &["-c", line], line.to_owned())?.wait()
     }
 
     fn spawn(&self, name: &str, args: &[&str], command: String) -> Result<Running, DemoError> {
-        let failed = |source| DemoError::io(format!("run `{command}`"), source);
+        let failed = |source| DemoError::Program { command: command.clone(), source };
         let (output, to_output) = std::io::pipe().map_err(failed)?;
         let to_error = to_output.try_clone().map_err(failed)?;
         let child = program(name, self.who, &self.folder)
@@ -81,9 +81,9 @@ impl Running {
     /// Waits for the end, collecting what is printed.
     ///
     /// # Errors
-    /// [`DemoError::Io`] when the output cannot be read.
+    /// [`DemoError::Program`] when the output cannot be read.
     pub(crate) fn wait(mut self) -> Result<Ran, DemoError> {
-        let failed = |source| DemoError::io(format!("wait for `{}`", self.command), source);
+        let failed = |source| DemoError::Program { command: self.command.clone(), source };
         let mut output = Vec::new();
         self.output.read_to_end(&mut output).map_err(failed)?;
         let status = self.child.wait().map_err(failed)?;

@@ -92,6 +92,17 @@ pub(crate) enum DemoError {
         /// What the system said.
         source: io::Error,
     },
+    /// A program did not run.
+    #[error("cannot run `{command}`")]
+    Program {
+        /// The command as a person types it.
+        command: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody takes the transcript.
+    #[error("cannot print the transcript")]
+    Print(#[source] io::Error),
     /// The repository could not be made.
     #[error("cannot make the repository {}", path.display())]
     Init {
@@ -143,14 +154,14 @@ impl DemoError {
     /// What to do about it, where something can be done.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                Some("the demo runs stock git: install it, or add it to PATH")
-            }
-            Self::Io { .. } | Self::Init { .. } => {
-                Some("the demo needs room in the temporary folder, see TMPDIR")
-            }
+            Self::Io { .. } => Some("the demo needs room in the temporary folder, see TMPDIR"),
+            Self::Program { .. } => Some("the demo runs stock git: install it, or add it to PATH"),
+            Self::Init { source, .. } => source
+                .hint()
+                .or(Some("the demo needs stock git in PATH, and room in the temporary folder")),
             Self::NoSymbol { .. } => Some("--rename OLD=NEW takes words that stand in the sample"),
-            Self::NotListening { .. }
+            Self::Print(_)
+            | Self::NotListening { .. }
             | Self::Interrupted
             | Self::NoPlaceToEdit { .. }
             | Self::Astray { .. } => None,

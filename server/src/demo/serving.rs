@@ -20,7 +20,7 @@ impl Serving {
     /// # Errors
     /// [`DemoError`] when it cannot be started or does not say where it listens.
     pub(crate) fn start(root: &Path) -> Result<Self, DemoError> {
-        let failed = |source| DemoError::io("start the server", source);
+        let failed = |source| DemoError::Program { command: "zit-server serve".to_owned(), source };
         let server = server(root).and_then(|mut command| command.spawn()).map_err(failed)?;
         let mut serving = Self { server, url: String::new() };
         let mut line = String::new();

@@ -56,7 +56,7 @@ impl<W: Write> Transcript<W> {
         self.out
             .write_all(text.as_bytes())
             .and_then(|()| self.out.flush())
-            .map_err(|source| DemoError::io("print the transcript", source))
+            .map_err(DemoError::Print)
     }
 }
 
