@@ -1,7 +1,7 @@
 //! Crashes: a process dies at every crash point, and whoever opens the repository next finds all of it or nothing.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use zit_model::Oid;
@@ -101,6 +101,10 @@ fn opened(repo: &Repo) -> BTreeMap<String, String> {
         })
         .collect();
     assert!(left.is_empty(), "{left:?}");
+    let is_index = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "idx");
+    for index in repo.files().iter().filter(is_index) {
+        assert!(index.with_extension("pack").exists(), "{} came before its pack", index.display());
+    }
     repo.git(&["fsck", "--strict"]);
     let refs = repo.git_refs();
     assert_eq!(Repo::store_refs(&store), refs);
