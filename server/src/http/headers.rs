@@ -1,9 +1,12 @@
-//! What the headers of a request say: who is speaking, which protocol, and how the body is written.
+//! What the headers of a request say: which server is meant, who is speaking, which protocol, and how the body is written.
 //!
 //! Pure. Which agent a header may name is the referee's business.
 
+use std::net::IpAddr;
+
 use hyper::HeaderMap;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use hyper::http::uri::Authority;
 use zit_model::agent::{AgentIdError, ItemIdError};
 use zit_model::{AgentId, ItemId};
 use zit_referee::Caller;
@@ -34,6 +37,9 @@ pub(crate) enum HeaderError {
     /// `Zit-Item` without an item.
     #[error("bad Zit-Item header")]
     Item(#[from] ItemIdError),
+    /// `Host` names something else than a loopback address.
+    #[error("this server does not serve {0}")]
+    ForeignHost(String),
     /// The body is something else than the service's request.
     #[error("expected a body of type {expected}, got {found}")]
     ContentType {
@@ -52,9 +58,29 @@ impl HeaderError {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::ContentEncoding(_) => Some("send it as it is, or with gzip"),
+            Self::ForeignHost(_) => Some("use the address that the server printed when it started"),
             Self::Agent(_) | Self::Item(_) | Self::ContentType { .. } => None,
         }
     }
+}
+
+/// Checks that the client meant this server by its address, not by a name.
+///
+/// Whoever controls a name can point it here, and a page loaded under that name then speaks to an open server as the
+/// user of the browser. A name such as `localhost` is nobody's to point elsewhere.
+///
+/// # Errors
+/// [`HeaderError::ForeignHost`] for any other name.
+pub(crate) fn check_host(headers: &HeaderMap) -> Result<(), HeaderError> {
+    let Some(host) = headers.get(HOST).map(text) else { return Ok(()) };
+    let authority = host.parse::<Authority>();
+    let is_ours = authority.is_ok_and(|authority| {
+        let name = authority.host();
+        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        let name = address.unwrap_or(name);
+        name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok()
+    });
+    if is_ours { Ok(()) } else { Err(HeaderError::ForeignHost(format!("{host:?}"))) }
 }
 
 /// Who is speaking, by headers and seat. An open server asks for no credential.
@@ -128,6 +154,18 @@ mod tests {
             ("zit-item", "12", HeaderError::Item(ItemIdError("12".to_owned()))),
         ] {
             assert_eq!(caller(&headers(&[(name, value)]), None), Err(expected), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_an_address_or_localhost() {
+        let check = |host: &'static str| check_host(&headers(&[("host", host)]));
+        for host in ["127.0.0.1", "127.0.0.1:8417", "[::1]:8417", "localhost:1", "a.localhost"] {
+            assert_eq!(check(host), Ok(()), "{host}");
+        }
+        assert_eq!(check_host(&HeaderMap::new()), Ok(()), "a client of HTTP/1.0 sends none");
+        for host in ["example.com", "example.com:8417", "localhost.example.com", "xlocalhost", ""] {
+            assert_eq!(check(host), Err(HeaderError::ForeignHost(format!("{host:?}"))), "{host}");
         }
     }
 

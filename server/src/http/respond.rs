@@ -77,6 +77,7 @@ impl EdgeError {
             Self::Header(HeaderError::ContentType { .. } | HeaderError::ContentEncoding(_)) => {
                 StatusCode::UNSUPPORTED_MEDIA_TYPE
             }
+            Self::Header(HeaderError::ForeignHost(_)) => StatusCode::MISDIRECTED_REQUEST,
             Self::Body(BodyError::Silent) => StatusCode::REQUEST_TIMEOUT,
             Self::Registry(RegistryError::Open { .. }) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Registry(RegistryError::Look { .. })
