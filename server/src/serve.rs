@@ -190,3 +190,113 @@ impl Stop {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net;
+
+    use super::*;
+
+    /// Starts a server for one empty repository `app.git`, and lets `test` talk to it.
+    fn with_server(test: impl FnOnce(SocketAddr)) {
+        let root = tempfile::tempdir().unwrap();
+        zit_store::Store::init(&root.path().join("app.git")).unwrap();
+        let registry =
+            Registry::new(root.path().canonicalize().unwrap(), Arc::new(SystemClock::start()));
+        let limits = PackLimits { max_bytes: 1 << 20, max_objects: 1000 };
+        let edge = Arc::new(Edge::new(registry, limits));
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        runtime.spawn(async move { accept(&listener, &edge, &GracefulShutdown::new()).await });
+        test(address);
+    }
+
+    /// Sends one request and reads all of the answer.
+    fn ask(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> String {
+        let mut head = format!("{line} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+        for header in headers {
+            head.push_str(&format!("{header}\r\n"));
+        }
+        head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+        let mut stream = net::TcpStream::connect(address).unwrap();
+        stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    const PUSH: &str = "POST /app/git-receive-pack";
+    const PUSH_TYPE: &str = "Content-Type: application/x-git-receive-pack-request";
+
+    #[test]
+    fn each_request_gets_its_status_and_says_what_was_wrong() {
+        let refs = "GET /app/info/refs?service=git-receive-pack";
+        let gzip = "Content-Encoding: gzip";
+        let cases: &[(&str, &[&str], &str, &str)] = &[
+            ("GET /livez", &[], "200", "ok"),
+            ("GET /readyz", &[], "200", "ok"),
+            (refs, &[], "200", "001f# service=git-receive-pack\n0000"),
+            (refs, &["Zit-Agent: A B"], "400", "bad Zit-Agent header: not an agent id: \"A B\""),
+            ("GET /@A/app/info/refs?service=git-upload-pack", &[], "400", "bad seat"),
+            (
+                "GET /no/info/refs?service=git-upload-pack",
+                &[],
+                "404",
+                "no git repository at \"no\"",
+            ),
+            ("GET /app/git-receive-pack", &[], "405", "allow: POST"),
+            (PUSH, &["Content-Type: text/plain"], "415", "got \"text/plain\""),
+            (PUSH, &[PUSH_TYPE, "Content-Encoding: br"], "415", "content encoding \"br\""),
+            (PUSH, &[PUSH_TYPE, gzip], "400", "cannot decode the request body"),
+            (PUSH, &[PUSH_TYPE], "400", "bad pkt-line length \"no p\""),
+        ];
+        with_server(|address| {
+            for &(line, headers, status, text) in cases {
+                let answer = ask(address, line, headers, b"no pkt-line");
+                let case = format!("{line} {headers:?}: {answer}");
+                assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{case}");
+                assert!(answer.contains(text), "{case}");
+                assert!(answer.contains("cache-control: no-cache"), "{case}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_probe_before_a_large_push_gets_an_empty_answer() {
+        with_server(|address| {
+            let answer = ask(address, PUSH, &[PUSH_TYPE], b"0000");
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+            assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+        });
+    }
+
+    #[test]
+    fn a_refusal_reaches_a_client_that_is_still_sending() {
+        with_server(|address| {
+            let body = vec![b'x'; 8 << 20];
+            let answer = ask(address, "POST /no/git-receive-pack", &[PUSH_TYPE], &body);
+            assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+        });
+    }
+
+    #[test]
+    fn a_client_that_waits_to_be_told_to_go_on_is_told_so() {
+        with_server(|address| {
+            let mut stream = net::TcpStream::connect(address).unwrap();
+            let head = format!(
+                "{PUSH} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{PUSH_TYPE}\r\n\
+                 Content-Length: 4\r\nExpect: 100-continue\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            let mut go_on = [0; 25];
+            stream.read_exact(&mut go_on).unwrap();
+            assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n");
+            stream.write_all(b"0000").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        });
+    }
+}

@@ -104,7 +104,7 @@ impl Outlet {
 
     /// Sends one piece, waiting until there is room for it. Dropping the outlet ends the answer.
     pub(crate) fn send(&mut self, piece: Bytes) -> Result<(), Gone> {
-        let sent = timeout(MAX_SILENCE, self.sender.send_data(piece));
+        let sent = async { timeout(MAX_SILENCE, self.sender.send_data(piece)).await };
         match self.handle.block_on(sent) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Gone),
@@ -167,5 +167,50 @@ impl Read for Reader {
             target.copy_from_slice(&piece);
         }
         Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pieces: Vec<Piece>) -> io::Result<Vec<u8>> {
+        let (sender, receiver) = mpsc::channel(PIECES);
+        let reader = Reader { pieces: receiver, current: Bytes::new(), ended: false };
+        let mut body = RequestBody { reader, encoding: Encoding::Identity }.into_read();
+        for piece in pieces {
+            assert!(sender.try_send(piece).is_ok(), "the channel has room");
+        }
+        drop(sender);
+        let mut bytes = Vec::new();
+        body.read_to_end(&mut bytes).map(|_| bytes)
+    }
+
+    fn data(bytes: &'static [u8]) -> Piece {
+        Piece::Data(Bytes::from_static(bytes))
+    }
+
+    #[test]
+    fn pieces_are_read_as_one_body_and_empty_ones_do_not_end_it() {
+        let body = read(vec![data(b"ab"), data(b""), data(b"c"), Piece::End]).unwrap();
+        assert_eq!(body, b"abc");
+    }
+
+    #[test]
+    fn a_body_that_stops_without_its_end_is_an_error_and_no_shorter_body() {
+        for pieces in [vec![data(b"ab")], vec![data(b"ab"), Piece::Failed(BodyError::Lost)]] {
+            let error = read(pieces).unwrap_err();
+            assert_eq!(error.to_string(), BodyError::Lost.to_string());
+        }
+    }
+
+    #[test]
+    fn an_answer_nobody_takes_ends_its_writer() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let guard = runtime.enter();
+        let (mut outlet, body) = Outlet::open();
+        drop(body);
+        drop(guard);
+        assert!(outlet.send(Bytes::from_static(b"x")).is_err());
     }
 }
