@@ -197,7 +197,8 @@ impl Envelope {
             text.push_str(&format!("{more} more new notes, run git push -o zit.status\n"));
         }
         if let (open @ 1.., act) = self.open {
-            text.push_str(&format!("\n{open} open notes ({act} act).\n"));
+            let notes = if open == 1 { "note" } else { "notes" };
+            text.push_str(&format!("\n{open} open {notes} ({act} act).\n"));
         }
         text
     }

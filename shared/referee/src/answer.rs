@@ -6,7 +6,7 @@ use std::hash::BuildHasher as _;
 use serde_json::json;
 use zit_model::envelope::{Command as Printed, Envelope, Line, Note, Outcome as Word};
 use zit_model::options::{Format, Options};
-use zit_model::{Oid, RefName, quote, refs};
+use zit_model::{Oid, RefName, Resource, quote, refs};
 use zit_rules::Work;
 use zit_wire::receive::{ClientCapabilities, PushRequest, Report};
 use zit_wire::report::{self, CommandReport, Rewritten};
@@ -35,7 +35,7 @@ pub struct PushAnswer {
 /// What became of one accept.
 pub(crate) enum Accepted {
     /// It landed: current moved between these.
-    Landed { from: Oid, to: Oid },
+    Landed { from: Oid, to: Oid, released: Vec<Resource> },
     /// It would land.
     WouldLand,
     /// It had landed before.
@@ -343,8 +343,11 @@ impl<'a> Telling<'a> {
         };
         let mainline = &self.voice.mainline;
         match accepted {
-            Some(Accepted::Landed { from, to }) => {
+            Some(Accepted::Landed { from, to, released }) => {
                 self.landed.push(commit);
+                let ended =
+                    released.iter().map(|r| Line::new(format!("the claim on {r} ended with it")));
+                self.details.extend(ended);
                 let fetch = Printed::git(["fetch", "origin"], "brings it to you");
                 self.options.push(fetch);
                 let how = if *to == commit {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use zit_model::document::{AgentState, CLAIM_FILE, ClaimRecord, ItemState, STATE_FILE};
-use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, refs};
+use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, Resource, refs};
 use zit_store::{
     Objects, PrepareError, Quarantine, RefusedUpdate, RefusedUpdates, Signature, Store, StoreError,
 };
@@ -32,6 +32,8 @@ pub(crate) struct CarriedOut {
     pub(crate) opened: Vec<OpenItem>,
     /// Claims written, with the value of their refs.
     pub(crate) granted: Vec<(Grant, Oid)>,
+    /// Claims that ended because what they were for has landed.
+    pub(crate) released: Vec<Resource>,
 }
 
 impl CarriedOut {
@@ -309,6 +311,7 @@ impl Plan {
         }
         for key in going {
             if let Some(claim) = actor.view.claims.get(&key) {
+                self.done.released.push(claim.resource.clone());
                 let change = RefChange::Delete { old: claim.oid };
                 self.updates.push((Origin::Landing, RefUpdate { name: refs::claim(&key), change }));
                 self.effects.push(Effect::Claim(key, None));

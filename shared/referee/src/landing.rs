@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bstr::ByteSlice;
 use zit_footprint::{Fallback, Footprint, Prose, conflicts};
 use zit_model::settings::Policy;
-use zit_model::{AgentId, Now, Oid};
+use zit_model::{AgentId, Now, Oid, Resource};
 use zit_store::{Commit, Merge, Objects, PrepareError, Quarantine, Signature, StoreError};
 
 use crate::actor::Actor;
@@ -39,7 +39,10 @@ pub(crate) struct Landing {
 /// What became of a landing.
 pub(crate) enum Landed {
     /// Current and mainline stand at [`Landing::to`].
-    Done,
+    Done {
+        /// What the agent no longer claims, because the work is done.
+        released: Vec<Resource>,
+    },
     /// Current is elsewhere: compose again.
     Moved,
     /// It would write over somebody's claim, or a ref refused.
@@ -136,8 +139,8 @@ pub(crate) fn land(actor: &mut Actor, landing: Landing) -> Result<Landed, Refere
         Err(PrepareError::Store(error)) => return Err(error.into()),
         Err(PrepareError::Refused(refused)) => return plan.refused(actor, refused),
     }
-    plan.apply(actor, None, now)?;
-    Ok(Landed::Done)
+    let done = plan.apply(actor, None, now)?;
+    Ok(Landed::Done { released: done.released })
 }
 
 /// The commit that composes a change: its author and intent, current as first parent, the change as second.
@@ -210,7 +213,7 @@ impl Landers {
         Ok(Self(landers))
     }
 
-    fn writer(&self, resource: &zit_model::Resource) -> Option<(Oid, String)> {
+    fn writer(&self, resource: &Resource) -> Option<(Oid, String)> {
         self.0
             .iter()
             .find(|(_, _, footprint)| footprint.writes.keys().any(|w| w.overlaps(resource)))

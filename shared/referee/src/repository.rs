@@ -313,7 +313,9 @@ impl Repository {
             let agent = agent.cloned();
             let landing = Box::new(Landing { commit, agent, from, to, footprint, composed });
             match self.ask(|back| Event::Land(landing, back))?? {
-                Landed::Done => return Ok(Accepted::Landed { from, to }),
+                Landed::Done { released } => {
+                    return Ok(Accepted::Landed { from, to, released });
+                }
                 Landed::Refused(refusal) => return Ok(Accepted::Refused(refusal)),
                 // Somebody else landed first: judge again on what is there now.
                 Landed::Moved => {}
