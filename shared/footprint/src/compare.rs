@@ -250,16 +250,23 @@ mod tests {
     fn depth_costs_no_stack() {
         for (path, open, close, around) in [
             ("x.rs", "(", ")", ("fn f() { ", " }")),
-            ("x.rs", "mod m {", "}", ("", "")),
+            ("x.rs", "mod m {", "}", ("", "struct S;")),
             ("x.py", "[", "]", ("x = ", "\n")),
             ("x.ts", "{", "}", ("function f() {", "}")),
             ("x.go", "(", ")", ("package a\nvar x = ", "\n")),
             ("x.md", "> ", "", ("", "")),
         ] {
+            let inner = if open.starts_with("mod") { "" } else { "1" };
             let deep =
-                around.0.to_owned() + &open.repeat(20_000) + "1" + &close.repeat(20_000) + around.1;
+                around.0.to_owned() + &open.repeat(1900) + inner + &close.repeat(1900) + around.1;
+            assert_eq!(
+                fallback(path, None, side(FileKind::Regular, deep.as_bytes())),
+                None,
+                "{path}"
+            );
+            let deeper = open.repeat(20_000) + &close.repeat(20_000);
             let path = Resource::file(path).unwrap();
-            let footprint = compare(&path, None, side(FileKind::Regular, deep.as_bytes()));
+            let footprint = compare(&path, None, side(FileKind::Regular, deeper.as_bytes()));
             assert!(!footprint.writes.is_empty(), "{path}");
         }
     }

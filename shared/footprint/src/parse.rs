@@ -13,25 +13,71 @@ const REPORTS_AT_LEAST: usize = 4096;
 /// one report in twenty bytes, so this stops only what is built to be slow.
 const REPORTS_PER_BYTE: usize = 1;
 
+/// How deep brackets may nest. Real sources stay far below; the parser's time per step grows with the depth.
+const MAX_NESTING: usize = 2000;
+
+/// Sources up to this many bytes are parsed on the caller's stack.
+const SMALL: usize = 8 * 1024;
+
+/// Stack that parsing may need per byte. The parser's C code frees merged stack versions recursively, one frame
+/// of about 100 bytes a level, and there are fewer levels than bytes.
+const STACK_PER_BYTE: usize = 256;
+
 /// Parses `source`.
 ///
 /// # Errors
 /// [`Fallback::TooComplex`] over budget, [`Fallback::DoesNotParse`] when the tree has errors.
 pub(crate) fn parse(grammar: &Grammar, source: &str) -> Result<Tree, Fallback> {
+    if nesting(source) > MAX_NESTING {
+        return Err(Fallback::TooComplex);
+    }
+    if source.len() <= SMALL {
+        return parse_here(grammar, source);
+    }
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .stack_size(source.len() * STACK_PER_BYTE + 1024 * 1024)
+            .spawn_scoped(scope, || parse_here(grammar, source))
+            .ok()
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or(Err(Fallback::TooComplex))
+    })
+}
+
+fn parse_here(grammar: &Grammar, source: &str) -> Result<Tree, Fallback> {
     let mut parser = Parser::new();
     parser.set_language(&grammar.language).map_err(|_| Fallback::NoGrammar)?;
     let mut left = REPORTS_AT_LEAST.saturating_add(source.len().saturating_mul(REPORTS_PER_BYTE));
-    let mut watch = |_: &tree_sitter::ParseState| {
+    let mut stopped_by = Fallback::TooComplex;
+    let mut watch = |state: &tree_sitter::ParseState| {
         left = left.saturating_sub(1);
+        // Every way to read the file has an error by now, and recovering from it is the slow part.
+        if state.has_error() {
+            stopped_by = Fallback::DoesNotParse;
+            return ControlFlow::Break(());
+        }
         if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let bytes = source.as_bytes();
-    let tree = parser
-        .parse_with_options(
-            &mut |at, _| bytes.get(at..).unwrap_or_default(),
-            None,
-            Some(ParseOptions::new().progress_callback(&mut watch)),
-        )
-        .ok_or(Fallback::TooComplex)?;
+    let tree = parser.parse_with_options(
+        &mut |at, _| bytes.get(at..).unwrap_or_default(),
+        None,
+        Some(ParseOptions::new().progress_callback(&mut watch)),
+    );
+    let tree = tree.ok_or(stopped_by)?;
     if tree.root_node().has_error() { Err(Fallback::DoesNotParse) } else { Ok(tree) }
+}
+
+/// The most brackets open at once; those in strings and comments count too, which only errs when unbalanced.
+fn nesting(source: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in source.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }

@@ -132,6 +132,9 @@ fn what_is_built_to_be_slow_ends() {
         ("x.py", "if x:\n ".repeat(MAX_FILE / 28)),
         ("x.go", "func(".repeat(MAX_FILE / 20)),
         ("x.md", "[".repeat(MAX_FILE / 4)),
+        ("y.ts", "{a:".repeat(MAX_FILE / 3)),
+        ("y.rs", "\"".repeat(MAX_FILE / 16)),
+        ("y.py", "(a,".repeat(MAX_FILE / 3)),
     ];
     for (path, source) in hostile {
         let footprint = run(path, None, Some(source.as_bytes()));
