@@ -51,7 +51,7 @@ pub enum PackError {
     #[error("the pack's checksum does not match")]
     Checksum,
     /// More bytes than allowed.
-    #[error("the pack is larger than {0} bytes")]
+    #[error("the pack is over the limit of {0} bytes")]
     TooLarge(u64),
     /// More objects than allowed.
     #[error("the pack has {found} objects; at most {limit} are taken")]
