@@ -74,7 +74,11 @@ fn time(files: &[(Resource, Vec<u8>)], work: impl Fn(&Resource, &[u8])) -> Durat
 
 fn is_whole(path: &Resource, bytes: &[u8]) -> bool {
     let side = Side { kind: FileKind::Regular, bytes };
-    compare(path, None, Some(side)).fallback.is_some()
+    let fallback = compare(path, None, Some(side)).fallback;
+    if let Some(fallback) = fallback {
+        eprintln!("{path}: {}", fallback.as_str());
+    }
+    fallback.is_some()
 }
 
 fn parse(language: &str, bytes: &[u8]) {

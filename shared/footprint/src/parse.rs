@@ -6,18 +6,19 @@ use tree_sitter::{ParseOptions, Parser, Tree};
 
 use crate::{Fallback, lang::Grammar};
 
-/// Progress reports the parser may make for a file of no length. Source: ours; see [`REPORTS_PER_BYTE`].
+/// Progress reports the parser may make for a file of no length. Source: ours; see [`BYTES_PER_REPORT`].
 const REPORTS_AT_LEAST: usize = 4096;
 
-/// Progress reports allowed per byte. The parser reports every hundred steps, and real sources need less than
-/// one report in twenty bytes, so this stops only what is built to be slow.
-const REPORTS_PER_BYTE: usize = 1;
+/// Bytes for which the parser may make one further report. It reports every hundred steps, and real sources take
+/// a few steps a byte at most, so this stops only what is built to be slow.
+const BYTES_PER_REPORT: usize = 10;
 
 /// How deep brackets may nest. Real sources stay far below; the parser's time per step grows with the depth.
 const MAX_NESTING: usize = 2000;
 
-/// Sources up to this many bytes are parsed on the caller's stack.
-const SMALL: usize = 8 * 1024;
+/// Sources up to this many bytes are parsed on the caller's stack, which holds what they can need; a thread costs more
+/// than parsing them does.
+const SMALL: usize = 32 * 1024;
 
 /// Stack that parsing may need per byte. The parser's C code frees merged stack versions recursively, one frame
 /// of about 100 bytes a level, and there are fewer levels than bytes.
@@ -47,7 +48,7 @@ pub(crate) fn parse(grammar: &Grammar, source: &str) -> Result<Tree, Fallback> {
 fn parse_here(grammar: &Grammar, source: &str) -> Result<Tree, Fallback> {
     let mut parser = Parser::new();
     parser.set_language(&grammar.language).map_err(|_| Fallback::NoGrammar)?;
-    let mut left = REPORTS_AT_LEAST.saturating_add(source.len().saturating_mul(REPORTS_PER_BYTE));
+    let mut left = REPORTS_AT_LEAST + source.len() / BYTES_PER_REPORT;
     let mut stopped_by = Fallback::TooComplex;
     let mut watch = |state: &tree_sitter::ParseState| {
         left = left.saturating_sub(1);
