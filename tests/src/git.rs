@@ -190,6 +190,11 @@ impl Run {
         self.code == Some(0)
     }
 
+    /// The exit code, or `None` if a signal ended it.
+    pub fn code(&self) -> Option<i32> {
+        self.code
+    }
+
     /// This run, which must have succeeded.
     #[track_caller]
     #[must_use = "name what is expected of the output, or call `Git::ok`"]
@@ -228,14 +233,20 @@ impl Run {
     }
 
     /// The git commands that the remote printed as ways forward, in order.
+    ///
+    /// Only rows below an `options:` heading count, so a forged row elsewhere is not one of them.
     pub fn printed_commands(&self) -> Vec<String> {
-        let lines = self.remote_lines();
-        let options = lines.iter().filter_map(|line| line.trim_start().strip_prefix("- "));
-        options
-            .filter(|line| line.starts_with("git "))
+        let (mut commands, mut inside) = (Vec::new(), false);
+        for line in self.remote_lines() {
+            let line = line.trim_start();
+            let row = line.strip_prefix("- ").filter(|_| inside);
+            inside = line == "options:" || row.is_some();
             // A command may be followed by three blanks and what it does.
-            .map(|line| line.split("   ").next().unwrap_or(line).to_owned())
-            .collect()
+            let command = row.and_then(|row| row.split("   ").next());
+            commands
+                .extend(command.filter(|command| command.starts_with("git ")).map(str::to_owned));
+        }
+        commands
     }
 }
 

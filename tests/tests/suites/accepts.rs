@@ -1,0 +1,94 @@
+//! Racing accepts of changes that do not touch each other all land, each exactly once.
+
+use zit_tests::barrier::Racer;
+use zit_tests::{Barrier, Git, Server, World, server};
+
+/// A served repository and `n_clients` clones, each one commit of its own ahead.
+struct Race {
+    _world: World,
+    _server: Server,
+    bare: Git,
+    clients: Vec<Git>,
+}
+
+fn race(n_clients: usize) -> Race {
+    let world = World::new();
+    let bare = server::seeded(&world, "repo.git", &[("README.md", "# Repo\n")]);
+    let server = Server::start(&world);
+    let join = |n| {
+        let agent = format!("a{n:02}");
+        let clone = world.git().clone_of(&server.seat(&agent, "repo.git"), &agent);
+        let (path, text) = (file(n), format!("pub fn f{n}() -> u32 {{\n    {n}\n}}\n"));
+        clone.commit(&format!("Change {n}"), &[(&path, &text)]);
+        clone
+    };
+    let clients = (0..n_clients).map(join).collect();
+    Race { _world: world, _server: server, bare, clients }
+}
+
+/// The file that client `n` adds.
+fn file(n: usize) -> String {
+    format!("src/f{n:02}.rs")
+}
+
+#[test]
+fn eight_racing_accepts_of_disjoint_changes_all_land_once() {
+    land_all(8);
+}
+
+#[test]
+fn thirty_two_racing_accepts_of_disjoint_changes_all_land_once() {
+    land_all(32);
+}
+
+#[track_caller]
+fn land_all(n_clients: usize) {
+    let race = race(n_clients);
+    let args = ["origin", "HEAD:refs/for/main"].map(str::to_owned).to_vec();
+    let racers: Vec<Racer> = race.clients.iter().map(|git| (git.clone(), args.clone())).collect();
+    for (n, run) in Barrier::new().race(&racers).iter().enumerate() {
+        assert!(run.is_ok(), "client {n}: {run}");
+    }
+    let bare = &race.bare;
+    assert_eq!(bare.resolve("refs/zit/current"), bare.resolve("refs/heads/main"));
+    let tree = bare.ok(["ls-tree", "-r", "--name-only", "refs/heads/main"]);
+    let subjects = bare.ok(["log", "--format=%s", "refs/heads/main"]);
+    for n in 0..n_clients {
+        assert!(tree.lines().any(|path| path == file(n)), "change {n} is in the tree: {tree}");
+        // A composed landing may quote the change's subject, but only the change bears it alone.
+        let subject = format!("Change {n}");
+        let times = subjects.lines().filter(|line| *line == subject).count();
+        assert_eq!(times, 1, "change {n} landed once: {subjects}");
+    }
+    assert_eq!(tree.lines().count(), n_clients + 1, "{tree}");
+    assert_eq!(bare.ok(["for-each-ref", "refs/zit/changes/"]), "", "landed changes are not open");
+    bare.ok(["fsck", "--strict"]);
+}
+
+#[test]
+fn a_change_to_what_another_landed_is_refused_as_stale_and_stays_recorded() {
+    let world = World::new();
+    let files = [("src/config.rs", "pub fn parse() -> u32 {\n    1\n}\n")];
+    let bare = server::seeded(&world, "repo.git", &files);
+    let server = Server::start(&world);
+    let [first, second] =
+        ["a1", "a2"].map(|agent| world.git().clone_of(&server.seat(agent, "repo.git"), agent));
+    first.commit("Two", &[("src/config.rs", "pub fn parse() -> u32 {\n    2\n}\n")]);
+    let change =
+        second.commit("Three", &[("src/config.rs", "pub fn parse() -> u32 {\n    3\n}\n")]);
+    first.ok(["push", "--quiet", "origin", "HEAD:refs/for/main"]);
+    let landed = bare.resolve("refs/heads/main");
+    let run = second.fails(["push", "origin", "HEAD:refs/for/main"]).says("src/config.rs#parse");
+    assert!(run.stderr.contains("rejected"), "{run}");
+    assert_eq!(bare.resolve("refs/heads/main"), landed, "{run}");
+    assert_eq!(bare.resolve(&format!("refs/zit/changes/{change}")), Some(change), "{run}");
+}
+
+#[test]
+fn an_accept_of_what_has_landed_changes_nothing() {
+    let race = race(1);
+    race.clients[0].ok(["push", "--quiet", "origin", "HEAD:refs/for/main"]);
+    let landed = race.bare.resolve("refs/heads/main");
+    race.clients[0].ok(["push", "--quiet", "origin", "HEAD:refs/for/main"]);
+    assert_eq!(race.bare.resolve("refs/heads/main"), landed);
+}

@@ -1,0 +1,15 @@
+//! The black-box suites: stock git, real servers, and what comes of using them together.
+//!
+//! One binary, one module for each promise. Every test makes its own world, so they may run in any
+//! order and side by side; `.config/nextest.toml` keeps the heavy ones apart.
+
+mod accepts;
+mod claims;
+mod crash;
+mod helper;
+mod hostile;
+mod injection;
+mod interop;
+mod refs;
+mod spec;
+mod transcripts;
