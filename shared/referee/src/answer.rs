@@ -218,8 +218,13 @@ impl<'a> Telling<'a> {
                 self.said.push((Word::NothingToDo, nothing(already, &sent)));
                 Ok(Vec::new())
             }
-            (Decision::Do(_), _) if self.dry_run() => {
-                self.said.push((Word::Ok, format!("dry run: {sent} would be done")));
+            (Decision::Do(step), _) if self.dry_run() => {
+                let what = if let Step::Land { commit, .. } = step {
+                    format!("{} would land on {}", commit.short(), self.voice.mainline)
+                } else {
+                    format!("{sent} would be done")
+                };
+                self.said.push((Word::Ok, format!("dry run: {what}")));
                 let name = Some(refs::dry_run());
                 Ok(vec![Rewritten { refname: name, old: None, new: command.new, forced: false }])
             }
@@ -357,8 +362,7 @@ impl<'a> Telling<'a> {
                 };
                 (how, vec![current(*from, *to)])
             }
-            Some(Accepted::WouldLand) => (format!("{} would land", commit.short()), Vec::new()),
-            Some(Accepted::Already) | None => {
+            Some(Accepted::Already | Accepted::WouldLand) | None => {
                 (format!("{} has landed before", commit.short()), Vec::new())
             }
             Some(Accepted::Refused(_)) => (String::new(), Vec::new()),
@@ -395,6 +399,9 @@ impl<'a> Telling<'a> {
         );
         for holder in &self.outcome.fences {
             let line = words::holder_line(holder);
+            if envelope.details.contains(&line) {
+                continue;
+            }
             envelope.warnings.push(Line::new(format!("{}; landing waits for it", line.as_str())));
         }
         envelope.data = data(self.outcome);

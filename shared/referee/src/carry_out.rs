@@ -122,6 +122,7 @@ fn adopt(store: &Store, name: &RefName) -> Result<(), StoreError> {
 }
 
 /// Which part of the push a ref update belongs to.
+#[derive(Clone)]
 enum Origin {
     Command(usize),
     Wish(usize),
@@ -206,6 +207,9 @@ impl Plan {
             Step::Grant(grant) => {
                 let key = grant.resource.key();
                 let oid = claim_document(grant, made, now)?;
+                for (key, old) in &grant.supersedes {
+                    self.end_claim(key, *old, origin.clone());
+                }
                 if let Some(change) = RefChange::between(grant.expected, Some(oid)) {
                     self.updates.push((origin, RefUpdate { name: refs::claim(&key), change }));
                 }
@@ -216,10 +220,7 @@ impl Plan {
             }
             Step::Renew { resource, .. } => self.effects.push(Effect::Renew(resource.key())),
             Step::Release { resource, oid } => {
-                let key = resource.key();
-                let change = RefChange::Delete { old: *oid };
-                self.updates.push((origin, RefUpdate { name: refs::claim(&key), change }));
-                self.effects.push(Effect::Claim(key, None));
+                self.end_claim(&resource.key(), *oid, origin);
             }
             Step::Tell => {}
             Step::Land { record, .. } => {
@@ -312,12 +313,19 @@ impl Plan {
         for key in going {
             if let Some(claim) = actor.view.claims.get(&key) {
                 self.done.released.push(claim.resource.clone());
-                let change = RefChange::Delete { old: claim.oid };
-                self.updates.push((Origin::Landing, RefUpdate { name: refs::claim(&key), change }));
-                self.effects.push(Effect::Claim(key, None));
+                self.end_claim(&key, claim.oid, Origin::Landing);
             }
         }
         Ok(())
+    }
+
+    /// Deletes a claim's ref, unless this transaction does so already.
+    fn end_claim(&mut self, key: &str, old: Oid, origin: Origin) {
+        let name = refs::claim(key);
+        if self.updates.iter().all(|(_, update)| update.name != name) {
+            self.updates.push((origin, RefUpdate { name, change: RefChange::Delete { old } }));
+            self.effects.push(Effect::Claim(key.to_owned(), None));
+        }
     }
 
     fn update(&mut self, origin: Origin, update: RefUpdate) {

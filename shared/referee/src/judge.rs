@@ -3,7 +3,7 @@
 //! Stages: each command on its own ([`Judge::command`]), each option on its own ([`Judge::wish`]), then what one
 //! refusal means for the others ([`bind`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zit_model::document::ClaimRequest;
 use zit_model::settings::Tags;
@@ -309,6 +309,7 @@ impl Judge<'_> {
             epoch,
             expected: existing.map(|claim| claim.oid),
             taken_from: existing.map(|claim| claim.agent.clone()).filter(|other| *other != agent),
+            supersedes: self.view.lapsed_against(&agent, resource, self.now.monotonic),
             agent,
         })))
     }
@@ -329,6 +330,7 @@ impl Judge<'_> {
             epoch: claim.epoch,
             expected: Some(claim.oid),
             taken_from: None,
+            supersedes: BTreeMap::new(),
         })
     }
 

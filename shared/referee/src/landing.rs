@@ -79,6 +79,9 @@ pub(crate) fn compose(
     if base == Some(commit) {
         return Ok(Composed::Already);
     }
+    if base.is_none() {
+        return Ok(Composed::Refused(Refusal::Unrelated));
+    }
     let mine = footprinter.between(&objects, base, commit)?;
     if base == Some(from) {
         return Ok(Composed::Ready { to: commit, footprint: mine });

@@ -1,5 +1,6 @@
 //! Verdicts: what the referee decided, as facts. Sentences are made in [`crate::words`].
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use zit_footprint::Conflict;
@@ -146,6 +147,8 @@ pub enum Refusal {
         /// Every pair that meets.
         reasons: Vec<Staleness>,
     },
+    /// The change and current share no commit.
+    Unrelated,
     /// The change and current do not merge as text, or what they merge to does not parse.
     Conflict {
         /// The files.
@@ -280,6 +283,8 @@ pub struct Grant {
     pub expected: Option<Oid>,
     /// Whose lapsed claim this takes over.
     pub taken_from: Option<AgentId>,
+    /// Lapsed claims of others on overlapping resources, which end with this one: the value of each ref by its key.
+    pub supersedes: BTreeMap<String, Oid>,
 }
 
 /// What the referee decided about a push.

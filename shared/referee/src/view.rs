@@ -121,6 +121,24 @@ impl View {
             .collect()
     }
 
+    /// Other agents' lapsed claims that overlap `resource` at another key. A claim that is granted over them ends them:
+    /// left standing, a restart, which observes every claim afresh, would make both live.
+    #[must_use]
+    pub fn lapsed_against(
+        &self,
+        agent: &AgentId,
+        resource: &Resource,
+        now: Instant,
+    ) -> BTreeMap<String, Oid> {
+        self.claims
+            .iter()
+            .filter(|(_, claim)| claim.agent != *agent && claim.left(now).is_none())
+            .filter(|(_, claim)| claim.resource != *resource)
+            .filter(|(_, claim)| claim.resource.claim_overlaps(resource))
+            .map(|(key, claim)| (key.clone(), claim.oid))
+            .collect()
+    }
+
     /// Other agents' in-flight writes that overlap `resource`, pushed within the time that `zit.toml` gives them.
     #[must_use]
     pub fn inflight_against(

@@ -277,12 +277,17 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
         Refusal::Stale { reasons } => told(
             stale_reason(reasons),
             reasons.iter().map(staleness_line).collect(),
-            vec![voice.rebuild()],
+            with_discard(voice, vec![voice.rebuild()]),
+        ),
+        Refusal::Unrelated => told(
+            format!("shares no history with {}; rebuild it on what landed", voice.mainline),
+            Vec::new(),
+            with_discard(voice, vec![voice.rebuild()]),
         ),
         Refusal::Conflict { paths } => told(
             format!("conflicts with what landed in {}; rebase, then land again", list(paths)),
             paths.iter().map(|path| Line::new(format!("conflict in {path}"))).collect(),
-            vec![voice.rebuild()],
+            with_discard(voice, vec![voice.rebuild()]),
         ),
         Refusal::Fenced { holders } => {
             let reason = holders.first().map_or_else(String::new, |first| {
@@ -323,6 +328,15 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
             Vec::new(),
         ),
     }
+}
+
+/// A refused change stays recorded, and holds what it writes, until its author drops it.
+fn with_discard(voice: &Voice<'_>, mut options: Vec<Command>) -> Vec<Command> {
+    if let Some(commit) = voice.pushed {
+        let refspec = format!(":{}", zit_model::refs::change(commit));
+        options.push(voice.push(&[], &refspec, "or drop the recorded change"));
+    }
+    options
 }
 
 /// Requests whose value matters are repeated with HEAD.
