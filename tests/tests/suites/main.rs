@@ -4,6 +4,7 @@
 //! order and side by side; `.config/nextest.toml` keeps the heavy ones apart.
 
 mod accepts;
+mod beside;
 mod claims;
 mod crash;
 mod helper;
@@ -11,5 +12,6 @@ mod hostile;
 mod injection;
 mod interop;
 mod refs;
+mod seats;
 mod spec;
 mod transcripts;
