@@ -1,7 +1,8 @@
 //! The head of a protocol v2 request: which command, and the capabilities that go with it.
 //!
 //! [`read_head`] is given the bytes of a request that have arrived, always from the first, and is asked again with more
-//! until it answers. What follows the head, up to the flush, belongs to the command: see [`crate::ls_refs`].
+//! until it answers. What follows the head, up to the flush, belongs to the command: see [`crate::ls_refs`] and
+//! [`crate::fetch`].
 //!
 //! Source: git's `gitprotocol-v2`, "Command Request".
 

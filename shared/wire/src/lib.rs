@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! GET  info/refs          service -> advertise
-//! POST git-upload-pack    command -> ls_refs         (protocol v2; `fetch` is handed on whole)
+//! POST git-upload-pack    command -> ls_refs, fetch  (protocol v2)
 //! POST git-receive-pack   receive -> (judged elsewhere) -> report, wrapped in side_band
 //! ```
 //!
@@ -15,6 +15,7 @@
 pub mod advertise;
 mod capability;
 pub mod command;
+pub mod fetch;
 pub mod ls_refs;
 pub mod pkt;
 pub mod receive;
