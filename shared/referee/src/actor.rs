@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use zit_model::{AgentId, Now, Oid, RefChange, RefName, RefUpdate, refs};
+use zit_rules::Age;
 use zit_store::{PrepareError, Quarantine, Store, StoreError};
 
 use crate::carry_out::{CarriedOut, carry_out};
@@ -67,7 +68,7 @@ pub(crate) struct Outcome {
     /// What was written; nothing for a dry run.
     pub(crate) done: CarriedOut,
     /// Everybody else's open work, as it stood after this push.
-    pub(crate) others: Vec<OpenItem>,
+    pub(crate) others: Vec<(OpenItem, Age)>,
     /// Live claims of others on what the push writes.
     pub(crate) fences: Vec<Holder>,
     /// A dry run's objects, which were not kept.
@@ -141,7 +142,7 @@ impl Actor {
         };
         let speaker = push.speaker.agent.clone().or_else(|| done.author());
         Ok(Decided::Done(Box::new(Outcome {
-            others: self.others(speaker.as_ref()),
+            others: self.others(speaker.as_ref(), now),
             fences: self.fences(&push, &verdict, speaker.as_ref(), now),
             push,
             verdict,
@@ -159,8 +160,13 @@ impl Actor {
         }
     }
 
-    fn others(&self, speaker: Option<&AgentId>) -> Vec<OpenItem> {
-        self.view.items.values().filter(|item| Some(&item.agent) != speaker).cloned().collect()
+    fn others(&self, speaker: Option<&AgentId>, now: Now) -> Vec<(OpenItem, Age)> {
+        let age = |item: &OpenItem| {
+            let fresh = now.monotonic.since(item.pushed) <= self.view.settings.inflight_ttl;
+            if fresh { Age::Fresh } else { Age::Stale }
+        };
+        let others = self.view.items.values().filter(|item| Some(&item.agent) != speaker);
+        others.map(|item| (item.clone(), age(item))).collect()
     }
 
     fn fences(

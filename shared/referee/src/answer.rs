@@ -7,7 +7,7 @@ use serde_json::json;
 use zit_model::envelope::{Command as Printed, Envelope, Line, Note, Outcome as Word};
 use zit_model::options::{Format, Options};
 use zit_model::{Oid, RefName, Resource, quote, refs};
-use zit_rules::Work;
+use zit_rules::{Age, Work};
 use zit_wire::receive::{ClientCapabilities, PushRequest, Report};
 use zit_wire::report::{self, CommandReport, Rewritten};
 use zit_wire::{pkt, side_band};
@@ -422,8 +422,9 @@ fn nothing(already: &Already, sent: &str) -> String {
 
 /// What the rules find between the work this push opened, and did not land at once, and everybody else's.
 fn notes(outcome: &Outcome, landed: &[Oid], mainline: &str) -> Vec<Note> {
-    fn work(item: &OpenItem) -> Work<'_> {
+    fn work(item: &OpenItem, age: Age) -> Work<'_> {
         Work {
+            age,
             agent: &item.agent,
             item: &item.item,
             intent: item.intent.as_deref(),
@@ -431,13 +432,13 @@ fn notes(outcome: &Outcome, landed: &[Oid], mainline: &str) -> Vec<Note> {
             footprint: &item.footprint,
         }
     }
-    let others: Vec<Work<'_>> = outcome.others.iter().map(work).collect();
+    let others: Vec<Work<'_>> = outcome.others.iter().map(|(item, age)| work(item, *age)).collect();
     let mut notes: Vec<Note> = outcome
         .done
         .opened
         .iter()
         .filter(|item| !landed.contains(&item.head))
-        .flat_map(|item| zit_rules::evaluate(&work(item), &others, mainline))
+        .flat_map(|item| zit_rules::evaluate(&work(item, Age::Fresh), &others, mainline))
         .collect();
     notes.sort_by(|a, b| (a.severity, &a.id).cmp(&(b.severity, &b.id)));
     notes.dedup_by(|a, b| a.id == b.id);

@@ -31,6 +31,17 @@ pub struct Work<'a> {
     pub name: &'a RefName,
     /// What it touches.
     pub footprint: &'a Footprint,
+    /// Whether it was pushed so recently that it holds what it writes.
+    pub age: Age,
+}
+
+/// How old open work is, against the time that a repository gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Age {
+    /// It holds what it writes.
+    Fresh,
+    /// It may have been forgotten: notes about it say `info`.
+    Stale,
 }
 
 /// One rule.
@@ -121,6 +132,10 @@ impl Found {
             evidence.extend(write.old_signature.as_ref().map(|s| Line::new(format!("was: {s}"))));
             evidence.extend(write.new_signature.as_ref().map(|s| Line::new(format!("now: {s}"))));
         }
+        let severity = match pair.theirs.age {
+            Age::Fresh => severity,
+            Age::Stale => Severity::Info,
+        };
         Self {
             severity,
             title: format!("{who} {}", (rule.says)(pair)),

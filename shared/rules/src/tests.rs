@@ -17,8 +17,14 @@ fn check(mine: &Footprint, theirs: &Footprint, expected: &[&str]) {
     let (me, them) = (AgentId::new("ada").unwrap(), AgentId::new("ben").unwrap());
     let item = ItemId::new("0123456789ab").unwrap();
     let name: RefName = "refs/heads/topic".parse().unwrap();
-    let work =
-        |agent, footprint, intent| Work { agent, item: &item, intent, name: &name, footprint };
+    let work = |agent, footprint, intent| Work {
+        agent,
+        item: &item,
+        intent,
+        name: &name,
+        footprint,
+        age: Age::Fresh,
+    };
     let notes = evaluate(&work(&me, mine, None), &[work(&them, theirs, Some("Be strict"))], "main");
     let found: Vec<String> = notes
         .iter()
@@ -102,13 +108,43 @@ fn disjoint_work_and_the_same_edit_make_no_note() {
 }
 
 #[test]
+fn work_that_has_grown_old_makes_info_notes() {
+    let mine = footprint("a.rs", BASE, &BASE.replace("text: &str", "text: String"));
+    let theirs = footprint("a.rs", BASE, &BASE.replace("text: &str", "text: &[u8]"));
+    let item = ItemId::new("0123456789ab").unwrap();
+    let agents = ["ada", "ben"].map(|id| AgentId::new(id).unwrap());
+    let name: RefName = "refs/heads/topic".parse().unwrap();
+    let work = |agent, footprint, age| Work {
+        agent,
+        item: &item,
+        intent: None,
+        name: &name,
+        footprint,
+        age,
+    };
+    let notes = evaluate(
+        &work(&agents[0], &mine, Age::Fresh),
+        &[work(&agents[1], &theirs, Age::Stale)],
+        "main",
+    );
+    assert_eq!(notes[0].severity, Severity::Info);
+}
+
+#[test]
 fn one_problem_with_two_counterparts_is_one_note_with_a_stable_id() {
     let mine = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 2 }"));
     let theirs = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 3 }"));
     let item = ItemId::new("0123456789ab").unwrap();
     let agents = ["ada", "ben", "eve"].map(|id| AgentId::new(id).unwrap());
     let name: RefName = "refs/heads/topic".parse().unwrap();
-    let work = |agent, footprint| Work { agent, item: &item, intent: None, name: &name, footprint };
+    let work = |agent, footprint| Work {
+        agent,
+        item: &item,
+        intent: None,
+        name: &name,
+        footprint,
+        age: Age::Fresh,
+    };
     let others = [work(&agents[1], &theirs), work(&agents[2], &theirs)];
     let both = evaluate(&work(&agents[0], &mine), &others, "main");
     let one = evaluate(&work(&agents[0], &mine), &others[..1], "main");
@@ -124,7 +160,14 @@ fn an_option_is_a_command_that_runs_as_it_stands() {
     let item = ItemId::new("0123456789ab").unwrap();
     let agents = ["ada", "ben"].map(|id| AgentId::new(id).unwrap());
     let name: RefName = "refs/heads/topic".parse().unwrap();
-    let work = |agent, footprint| Work { agent, item: &item, intent: None, name: &name, footprint };
+    let work = |agent, footprint| Work {
+        agent,
+        item: &item,
+        intent: None,
+        name: &name,
+        footprint,
+        age: Age::Fresh,
+    };
     let notes = evaluate(&work(&agents[0], &mine), &[work(&agents[1], &theirs)], "main");
     let options: Vec<&str> = notes[0].options.iter().map(Command::as_str).collect();
     assert_eq!(
