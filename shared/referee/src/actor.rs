@@ -11,7 +11,7 @@ use zit_model::{AgentId, Now, Oid, RefChange, RefName, RefUpdate, refs};
 use zit_rules::Age;
 use zit_store::{PrepareError, Quarantine, Store, StoreError};
 
-use crate::carry_out::{CarriedOut, carry_out};
+use crate::carry_out::{CarriedOut, Plan, carry_out};
 use crate::clock::Clock;
 use crate::epochs::Epochs;
 use crate::error::RefereeError;
@@ -220,19 +220,35 @@ impl Actor {
             return Ok(());
         };
         let update = RefUpdate { name: refs::current(), change };
-        match self.store.prepare(&[update]) {
-            Ok(prepared) => prepared.commit()?,
-            Err(PrepareError::Store(error)) => return Err(error),
-            Err(PrepareError::Refused(refused)) => {
-                // Somebody else moved it at this moment: the next event looks again.
-                tracing::warn!(%refused, "current does not follow mainline yet");
-                return Ok(());
-            }
+        if let Some(to) = found
+            && !self.follow(update, to)?
+        {
+            // Somebody else moved a ref at this moment: the next event looks again.
+            return Ok(());
         }
         tracing::info!(%mainline, ?found, "current follows mainline, which was moved by other means");
-        self.view.current = found;
         self.view.diverged = None;
-        self.view.settings = open::settings(&self.store, found)?;
         Ok(())
+    }
+
+    /// Moves current, and closes what has landed with it; says whether the refs let it.
+    fn follow(&mut self, current: RefUpdate, to: Oid) -> Result<bool, StoreError> {
+        let (store, now) = (Arc::clone(&self.store), self.clock.now());
+        let mut made = store.quarantine()?;
+        let plan = Plan::following(self, current, to, &mut made, now)?;
+        match store.prepare_seeing(&plan.ref_updates(), &[&made.objects()]) {
+            Ok(prepared) => {
+                made.migrate()?;
+                prepared.commit()?;
+            }
+            Err(PrepareError::Store(error)) => return Err(error),
+            Err(PrepareError::Refused(refused)) => {
+                tracing::warn!(%refused, "current does not follow mainline yet");
+                plan.reload_states(self)?;
+                return Ok(false);
+            }
+        }
+        plan.apply(self, None, now)?;
+        Ok(true)
     }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use zit_model::document::{AgentState, CLAIM_FILE, ClaimRecord, ItemState, STATE_FILE};
+use zit_model::refs::Address;
 use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, Resource, refs};
 use zit_store::{
     Objects, PrepareError, Quarantine, RefusedUpdate, RefusedUpdates, Signature, Store, StoreError,
@@ -63,6 +64,11 @@ pub(crate) fn carry_out(
         };
         let plan = Plan::of(actor, push, &verdict, &pushed, &mut made, now)?;
         let written = made.objects();
+        // Before the transaction: the store has one at a time, and HEAD is written in one of its own. A crash between
+        // the two leaves HEAD at a branch to come, which the next first push makes right.
+        if let Some(name) = push.adopts.as_ref().filter(|_| plan.adopts) {
+            adopt(&store, name)?;
+        }
         match store.prepare_seeing(&plan.ref_updates(), &[&pushed, &written]) {
             Ok(prepared) => {
                 if let Some(epoch) = plan.highest_epoch {
@@ -72,9 +78,6 @@ pub(crate) fn carry_out(
                     incoming.migrate()?;
                 }
                 made.migrate()?;
-                if let Some(name) = push.adopts.as_ref().filter(|_| plan.adopts) {
-                    adopt(&store, name)?;
-                }
                 prepared.commit()?;
                 let done = plan.apply(actor, push.adopts.as_ref(), now)?;
                 return Ok((verdict, done));
@@ -173,10 +176,15 @@ impl Plan {
         let ground = Ground { actor, push, objects, now };
         let decisions = verdict.commands.iter().enumerate().map(|(n, d)| (Origin::Command(n), d));
         let options = verdict.options.iter().enumerate().map(|(n, (_, d))| (Origin::Wish(n), d));
-        for (origin, decision) in decisions.chain(options) {
-            if let Decision::Do(step) = decision {
-                plan.step(&ground, origin, step, made)?;
-            }
+        let steps = decisions.chain(options).filter_map(|(origin, decision)| match decision {
+            Decision::Do(step) => Some((origin, step)),
+            Decision::Nothing(_) | Decision::Refuse(_) => None,
+        });
+        // What moves the mainline comes last: it closes also what this very push opens.
+        let (forward, others): (Vec<_>, Vec<_>) =
+            steps.partition(|(_, step)| matches!(step, Step::Forward { .. }));
+        for (origin, step) in others.into_iter().chain(forward) {
+            plan.step(&ground, origin, step, made)?;
         }
         plan.meet_speaker(actor, push);
         plan.states(actor, made, now)?;
@@ -252,11 +260,24 @@ impl Plan {
         }
         let name = refs::change(landing.commit);
         if actor.store.find_ref(&name)? == Some(landing.commit) {
-            let change = RefChange::Delete { old: landing.commit };
-            plan.updates.push((Origin::Landing, RefUpdate { name, change }));
+            plan.end(name, landing.commit, Origin::Landing);
         }
         let current = RefUpdate { name: refs::current(), change };
         plan.advance(actor, current, landing.to, &made.objects())?;
+        plan.states(actor, made, now)?;
+        Ok(plan)
+    }
+
+    /// A plan that takes current to where stock git moved the mainline, and closes what has landed with it.
+    pub(crate) fn following(
+        actor: &Actor,
+        current: RefUpdate,
+        to: Oid,
+        made: &mut Quarantine,
+        now: Now,
+    ) -> Result<Self, StoreError> {
+        let mut plan = Self::default();
+        plan.advance(actor, current, to, &made.objects())?;
         plan.states(actor, made, now)?;
         Ok(plan)
     }
@@ -283,11 +304,14 @@ impl Plan {
                 }
             }
         }
-        for agent in self.agents.keys() {
-            reload_state(actor, agent)?;
-        }
+        self.reload_states(actor)?;
         actor.refresh()?;
         Ok(Landed::Moved)
+    }
+
+    /// Looks again at the state refs that this plan writes: others may have moved them.
+    pub(crate) fn reload_states(&self, actor: &mut Actor) -> Result<(), StoreError> {
+        self.agents.keys().try_for_each(|agent| reload_state(actor, agent))
     }
 
     /// Current moves to `to`: items whose head it contains have landed, and their claims go with them.
@@ -300,16 +324,25 @@ impl Plan {
     ) -> Result<(), StoreError> {
         self.updates.push((Origin::Landing, current));
         self.effects.push(Effect::Current(to));
-        let mut going = BTreeSet::new();
-        for item in actor.view.items.values() {
-            if !objects.is_ancestor(item.head, to)? {
-                continue;
+        let mut landed = Vec::new();
+        for item in self.items(actor).into_values() {
+            if objects.is_ancestor(item.head, to)? {
+                landed.push(item.clone());
             }
+        }
+        let mut going = BTreeSet::new();
+        for item in &landed {
             self.effects.push(Effect::Item(item.name.clone(), None));
             let principal = actor.view.agents.get(&item.agent).map(|r| r.principal.clone());
             self.meet(actor, &item.agent, principal.as_deref().unwrap_or_default());
+            if let Address::Change(commit) = refs::address(&item.name)
+                && actor.store.find_ref(&item.name)? == Some(commit)
+            {
+                self.end(item.name.clone(), commit, Origin::Landing);
+            }
             going.extend(claims_of_item(actor, item));
         }
+        self.done.opened.retain(|opened| landed.iter().all(|item| item.name != opened.name));
         for key in going {
             if let Some(claim) = actor.view.claims.get(&key) {
                 self.done.released.push(claim.resource.clone());
@@ -319,13 +352,33 @@ impl Plan {
         Ok(())
     }
 
-    /// Deletes a claim's ref, unless this transaction does so already.
+    /// Deletes a claim's ref, unless this transaction does so already, or writes it.
     fn end_claim(&mut self, key: &str, old: Oid, origin: Origin) {
-        let name = refs::claim(key);
-        if self.updates.iter().all(|(_, update)| update.name != name) {
-            self.updates.push((origin, RefUpdate { name, change: RefChange::Delete { old } }));
+        if self.end(refs::claim(key), old, origin) {
             self.effects.push(Effect::Claim(key.to_owned(), None));
         }
+    }
+
+    /// Deletes a ref that this transaction does not touch yet; says whether that is so.
+    fn end(&mut self, name: RefName, old: Oid, origin: Origin) -> bool {
+        let untouched = self.updates.iter().all(|(_, update)| update.name != name);
+        if untouched {
+            self.updates.push((origin, RefUpdate { name, change: RefChange::Delete { old } }));
+        }
+        untouched
+    }
+
+    /// Open items as they stand after what is planned so far.
+    fn items<'a>(&'a self, actor: &'a Actor) -> BTreeMap<&'a RefName, &'a OpenItem> {
+        let mut items: BTreeMap<&RefName, &OpenItem> = actor.view.items.iter().collect();
+        for effect in &self.effects {
+            match effect {
+                Effect::Item(name, Some(item)) => drop(items.insert(name, item)),
+                Effect::Item(name, None) => drop(items.remove(name)),
+                Effect::Claim(..) | Effect::Renew(_) | Effect::Current(_) | Effect::State(..) => {}
+            }
+        }
+        items
     }
 
     fn update(&mut self, origin: Origin, update: RefUpdate) {
@@ -392,14 +445,7 @@ impl Plan {
 
     /// Writes the state of every agent that this transaction touches.
     fn states(&mut self, actor: &Actor, made: &mut Quarantine, now: Now) -> Result<(), StoreError> {
-        let mut items: BTreeMap<&RefName, &OpenItem> = actor.view.items.iter().collect();
-        for effect in &self.effects {
-            match effect {
-                Effect::Item(name, Some(item)) => drop(items.insert(name, item)),
-                Effect::Item(name, None) => drop(items.remove(name)),
-                Effect::Claim(..) | Effect::Renew(_) | Effect::Current(_) | Effect::State(..) => {}
-            }
-        }
+        let items = self.items(actor);
         let mut written = Vec::new();
         for (agent, record) in &self.agents {
             let oid = state_document(agent, record, items.values().copied(), made, now)?;

@@ -135,6 +135,7 @@ impl Judge<'_> {
     /// Source: `spec/refs.md`, "Mainline".
     fn mainline(&self, command: &Command, name: &RefName) -> Result<Decision, Refusal> {
         let new = command.new.ok_or(Refusal::MainlineDelete)?;
+        let study = command.study.as_ref().ok_or(Refusal::NotACommit { oid: new })?;
         let forward = |change, current_change| {
             Decision::Do(Step::Forward {
                 mainline: RefUpdate { name: name.clone(), change },
@@ -150,7 +151,6 @@ impl Judge<'_> {
         if new == current {
             return Ok(Decision::Nothing(Already::Same));
         }
-        let study = command.study.as_ref().ok_or(Refusal::NotACommit { oid: new })?;
         if command.old != Some(current) || !study.forward {
             return Err(Refusal::NotForward { current });
         }

@@ -1,0 +1,15 @@
+//! The referee's suites: pushes against a real repository, on a clock that moves only when told.
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
+
+mod accept;
+mod accept_refused;
+mod claims;
+mod documents;
+mod inflight;
+mod items;
+mod mainline;
+mod options;
+mod property;
+mod speakers;
+mod stored;
+mod world;
