@@ -274,14 +274,15 @@ impl<'a> Telling<'a> {
         let (said, moved) = match step {
             Step::Update { update, item } => {
                 let said = match item {
-                    ItemStep::Open { agent, item, .. } => {
+                    ItemStep::Open { agent, item, .. } if self.opened(command) => {
                         let writes = command.study.as_ref().map_or(0, |s| s.footprint.writes.len());
                         format!(
                             "{sent} is open work of {agent} (item {item}): {writes} units written"
                         )
                     }
                     ItemStep::Close => format!("{sent} is no longer open work"),
-                    ItemStep::None => format!("{sent} updated"),
+                    // What landed with the same push is no open work.
+                    ItemStep::Open { .. } | ItemStep::None => format!("{sent} updated"),
                 };
                 let old = update.change.old_value();
                 let differs = old != command.old;
@@ -301,6 +302,10 @@ impl<'a> Telling<'a> {
         };
         self.said.push((Word::Ok, said));
         moved
+    }
+
+    fn opened(&self, command: &Command) -> bool {
+        self.outcome.done.opened.iter().any(|item| Some(&item.name) == command.name.as_ref())
     }
 
     /// The sentence for a claim that was written, renewed or dropped, and how its ref moved.

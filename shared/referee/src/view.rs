@@ -207,3 +207,134 @@ impl View {
             .filter(|owner| *owner != principal.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use zit_footprint::{FileKind, Side, compare};
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_mins(1);
+
+    fn agent(id: &str) -> AgentId {
+        AgentId::new(id).unwrap()
+    }
+
+    fn resource(text: &str) -> Resource {
+        text.parse().unwrap()
+    }
+
+    fn at(minutes: u32) -> Instant {
+        Instant::at(MINUTE * minutes)
+    }
+
+    fn footprint(path: &str) -> Arc<Footprint> {
+        let new = Some(Side { kind: FileKind::Regular, bytes: b"fn one() {}\n" });
+        Arc::new(Footprint::from_files([compare(&resource(path), None, new)]))
+    }
+
+    /// Claims of ten minutes, each of an agent on a resource since a minute.
+    fn view(claims: &[(&str, &str, u32)]) -> View {
+        let claims = claims.iter().enumerate().map(|(n, (owner, text, since))| {
+            let claim = Claim {
+                resource: resource(text),
+                agent: agent(owner),
+                item: ItemId::new("aaaaaaaaaaaa").unwrap(),
+                intent: None,
+                lease: MINUTE * 10,
+                epoch: n as u64,
+                oid: Oid::from_hex(&[b'1'; 40]).unwrap(),
+                renewed: at(*since),
+            };
+            (claim.resource.key(), claim)
+        });
+        View { claims: claims.collect(), ..View::default() }
+    }
+
+    fn named(holders: &[Holder]) -> Vec<String> {
+        holders.iter().map(|holder| format!("{} {}", holder.agent, holder.resource)).collect()
+    }
+
+    #[test]
+    fn a_lease_is_over_at_its_very_end() {
+        let view = view(&[("ada", "a", 5)]);
+        let claim = &view.claims[&resource("a").key()];
+        for (now, left) in [(0, Some(10)), (5, Some(10)), (14, Some(1)), (15, None), (99, None)] {
+            assert_eq!(claim.left(at(now)), left.map(|left| MINUTE * left), "at {now}");
+        }
+    }
+
+    #[test]
+    fn only_live_claims_of_others_that_overlap_hold() {
+        let view = view(&[("ada", "a#x", 0), ("bob", "a#y", 8), ("eve", "b", 8)]);
+        let held = |who: &str, text: &str, now| {
+            named(&view.held_against(&agent(who), &resource(text), at(now)))
+        };
+        assert_eq!(held("bob", "a", 9), ["ada a#x"]);
+        assert_eq!(held("eve", "a", 9).len(), 2);
+        assert_eq!(held("eve", "a", 10), ["bob a#y"]);
+        assert_eq!(held("ada", "a#x", 9), [""; 0]);
+        assert_eq!(held("ada", "c", 9), [""; 0]);
+    }
+
+    #[test]
+    fn lapsed_claims_of_others_end_with_a_claim_that_overlaps_them_elsewhere() {
+        let view = view(&[("ada", "a#x", 0), ("bob", "a#y", 8), ("eve", "a#z", 0)]);
+        let ends =
+            |who: &str, text: &str| view.lapsed_against(&agent(who), &resource(text), at(10));
+        assert_eq!(ends("eve", "a").into_keys().collect::<Vec<_>>(), [resource("a#x").key()]);
+        assert!(ends("bob", "a#x").is_empty(), "its own ref is taken over, not deleted");
+        assert!(ends("bob", "b").is_empty());
+    }
+
+    #[test]
+    fn work_holds_for_its_time_and_to_the_end_of_it() {
+        let item = OpenItem {
+            agent: agent("ada"),
+            item: ItemId::new("aaaaaaaaaaaa").unwrap(),
+            intent: None,
+            name: RefName::new("refs/heads/t").unwrap(),
+            head: Oid::from_hex(&[b'1'; 40]).unwrap(),
+            footprint: footprint("src/a.rs"),
+            pushed: at(0),
+        };
+        let mut view = View::default();
+        view.settings.inflight_ttl = MINUTE * 10;
+        view.items.insert(item.name.clone(), item);
+        let held = |who: &str, text: &str, now| {
+            named(&view.inflight_against(&agent(who), &resource(text), at(now))).len()
+        };
+        assert_eq!(held("bob", "src/a.rs#one", 10), 1);
+        assert_eq!(held("bob", "src/a.rs#one", 11), 0);
+        assert_eq!(held("ada", "src/a.rs#one", 0), 0);
+        assert_eq!(held("bob", "src/b.rs", 0), 0);
+    }
+
+    #[test]
+    fn a_landing_is_fenced_by_live_claims_of_others_on_what_it_writes() {
+        let view = view(&[("ada", "src/a.rs#one", 0), ("bob", "src/b.rs", 0)]);
+        let fenced = |who: Option<&str>, now| {
+            let who = who.map(agent);
+            named(&view.fences_against(who.as_ref(), &footprint("src/a.rs"), at(now)))
+        };
+        assert_eq!(fenced(Some("bob"), 9), ["ada src/a.rs#one"]);
+        assert_eq!(fenced(None, 9), ["ada src/a.rs#one"]);
+        assert!(fenced(Some("ada"), 9).is_empty());
+        assert!(fenced(Some("bob"), 10).is_empty());
+    }
+
+    #[test]
+    fn an_agent_belongs_to_the_principal_that_is_written_down() {
+        let mut view = View::default();
+        let record = AgentRecord { principal: "ada".into(), intent: None, state: None };
+        view.agents.insert(agent("a"), record);
+        let owner = |principal: &str, id: &str| {
+            let kind = zit_model::PrincipalKind::Human;
+            let principal = Principal { name: principal.into(), kind };
+            view.foreign_owner(&agent(id), &principal).map(str::to_owned)
+        };
+        assert_eq!(owner("ada", "a"), None);
+        assert_eq!(owner("bob", "a"), Some("ada".into()));
+        assert_eq!(owner("bob", "nobody"), None);
+    }
+}
