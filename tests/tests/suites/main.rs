@@ -14,4 +14,5 @@ mod interop;
 mod refs;
 mod seats;
 mod spec;
+mod storm;
 mod transcripts;
