@@ -11,6 +11,10 @@
 //! Objects come before refs, so no ref ever names an object that is missing. Whatever is dropped on the way leaves
 //! no file behind.
 //!
+//! # The way of a fetch
+//!
+//! [`Store::fetch`] answers what is small and plain; all else goes to [`Store::pack_source`].
+//!
 //! # Invariants
 //!
 //! - The repository is an ordinary one. Stock git, run in it at any moment, sees it consistent, and its locks are
@@ -25,6 +29,7 @@
 mod config;
 mod crash;
 mod error;
+mod fetch;
 mod fsio;
 mod git;
 mod history;
@@ -42,6 +47,7 @@ mod upload;
 pub use config::{RepoConfig, Wants};
 pub use crash::{CRASH_POINTS, crash_point};
 pub use error::StoreError;
+pub use fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
 pub use git::GitError;
 pub use history::MAX_COMMITS_BETWEEN;
 pub use merge::Merge;

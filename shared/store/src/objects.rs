@@ -186,7 +186,8 @@ impl Objects {
         }
     }
 
-    fn read(&self, oid: Oid, expected: Kind) -> Result<Vec<u8>, StoreError> {
+    /// The bytes of an object of any size; the caller has looked at it.
+    pub(crate) fn read(&self, oid: Oid, expected: Kind) -> Result<Vec<u8>, StoreError> {
         let mut buffer = Vec::new();
         let found = self
             .handle

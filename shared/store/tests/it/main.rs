@@ -7,4 +7,5 @@ mod model;
 mod objects;
 mod quarantine;
 mod refs;
+mod small_fetch;
 mod support;
