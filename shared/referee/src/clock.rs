@@ -26,7 +26,7 @@ impl SystemClock {
 }
 
 impl Clock for SystemClock {
-    #[allow(
+    #[expect(
         clippy::disallowed_methods,
         reason = "this is the one clock that others take as an argument"
     )]

@@ -1,3 +1,5 @@
+//! What the rules find, on footprints of real sources: which rule takes a pair, what it says, and how grave it is.
+
 use zit_footprint::{FileKind, Side, compare};
 use zit_model::{AgentId, ItemId, RefName};
 
