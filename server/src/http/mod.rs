@@ -7,7 +7,7 @@
 //! route, headers   what is asked for, and by whom
 //! body             bodies between the reactor and blocking threads
 //! advertise        GET  info/refs
-//! upload_pack      POST git-upload-pack
+//! upload_pack      POST git-upload-pack; small_fetch answers what takes no program
 //! receive_pack     POST git-receive-pack
 //! respond          headers of answers, and errors to status codes
 //! ```
@@ -18,6 +18,7 @@ mod headers;
 mod receive_pack;
 mod respond;
 pub(crate) mod route;
+mod small_fetch;
 mod upload_pack;
 
 use std::sync::Arc;

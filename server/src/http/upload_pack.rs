@@ -1,7 +1,8 @@
 //! `POST git-upload-pack`: a fetch.
 //!
-//! `ls-refs` of protocol v2 is answered here, from the referee's refs. Every other request goes to the store's pack
-//! source as it is: what was read of it to tell the two apart first, then the rest as it arrives.
+//! `ls-refs` of protocol v2 is answered here, from the referee's refs, and a small `fetch` by [`small_fetch`]. Every
+//! other request goes to the store's pack source as it is: what was read of it to tell them apart first, then the rest
+//! as it arrives.
 //!
 //! Errors that a fetching client can be told of go as an `ERR` packet, which git shows its user as
 //! `fatal: remote error: …`; of an HTTP error it shows the number alone.
@@ -13,6 +14,7 @@ use hyper::body::Bytes;
 use zit_referee::Repository;
 use zit_store::{Exchange, PackSource, PackStream, ProtocolVersion as StoreVersion, StoreError};
 use zit_wire::command::{self, Command, HeadProgress};
+use zit_wire::fetch;
 use zit_wire::ls_refs;
 use zit_wire::pkt;
 use zit_wire::service::{ProtocolVersion, Service};
@@ -20,6 +22,7 @@ use zit_wire::service::{ProtocolVersion, Service};
 use super::advertise;
 use super::body::{Outlet, RequestBody, ResponseBody};
 use super::respond::{self, EdgeError};
+use super::small_fetch;
 
 /// The longest request that is handed on, in bytes, decoded: a million wants and haves of 64 bytes each.
 const MAX_REQUEST: u64 = 64 * 1024 * 1024;
@@ -55,7 +58,7 @@ pub(crate) fn answer(
             Ok(HeadProgress::Complete(head)) => {
                 return match head.command {
                     Command::LsRefs => list_refs(repository, start, &mut body),
-                    Command::Fetch => hand_on(repository, version, start, body),
+                    Command::Fetch => fetch(repository, start, body),
                 };
             }
         }
@@ -83,6 +86,27 @@ fn list_refs(
     let refs = advertise::advertised(repository.refs_for_fetch()?);
     let head = advertise::head(repository)?;
     Ok(result(ls_refs::respond(&request, Some(&head), &refs)))
+}
+
+/// Answers a small fetch, and hands on any other.
+fn fetch(
+    repository: &Repository,
+    mut request: Vec<u8>,
+    mut body: Box<dyn Read + Send>,
+) -> Result<Response<ResponseBody>, EdgeError> {
+    // One byte more than may be shows that it is no small one.
+    let n_room = (fetch::MAX_REQUEST + 1).saturating_sub(request.len());
+    read_more(&mut body, &mut request, n_room)?;
+    if request.len() <= fetch::MAX_REQUEST {
+        let parsed = match fetch::parse(&request, repository.store().hash_kind()) {
+            Ok(parsed) => parsed,
+            Err(error) => return Ok(refuse(&error.to_string())),
+        };
+        if let Some(answer) = small_fetch::answer(repository.store(), parsed) {
+            return Ok(result(answer));
+        }
+    }
+    hand_on(repository, ProtocolVersion::V2, request, body)
 }
 
 /// Lets the pack source answer: one thread writes the request to it while another reads the answer.

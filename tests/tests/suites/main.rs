@@ -13,6 +13,7 @@ mod injection;
 mod interop;
 mod refs;
 mod seats;
+mod small_fetch;
 mod spec;
 mod storm;
 mod transcripts;
