@@ -181,7 +181,7 @@ fn a_client_that_follows_a_history_has_what_the_peer_would_have_given_it() {
     let source = world.bare("source.git");
     history::grow(&source, 800, 7);
     let steps = source.ok(["rev-list", "--reverse", "--topo-order", "main"]);
-    let steps = steps.lines().skip(20).step_by(97).map(str::to_owned).collect::<Vec<_>>();
+    let steps = steps.lines().skip(20).step_by(41).map(str::to_owned).collect::<Vec<_>>();
     let (server, peer) = (without_git(&world), Peer::start(&world));
     let bare = world.bare("app.git");
     let advance = |to: &str| {

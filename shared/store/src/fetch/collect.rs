@@ -4,9 +4,10 @@
 //! any parent is there already, or was sent with it. What the trees of commits at the border hold is remembered where
 //! it was read, so that a file that moved is not sent again.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use bstr::BString;
+use bstr::BStr;
 use gix_object::tree::EntryKind;
 use zit_model::Oid;
 
@@ -20,20 +21,22 @@ struct Found {
     oid: Oid,
     kind: Kind,
     /// `None` for a blob, which is read when it is written.
-    data: Option<Vec<u8>>,
+    data: Option<Rc<Vec<u8>>>,
 }
 
 /// Gathers objects to send.
 pub(super) struct Collector<'a> {
     history: History<'a>,
     found: Vec<Found>,
+    /// The trees read so far: what one commit brings is what the next is compared with.
+    trees: HashMap<Oid, Rc<Vec<u8>>>,
     /// What is in `found`.
     listed: HashSet<Oid>,
     /// What the client has and would otherwise be sent.
     held: HashSet<Oid>,
     max_objects: usize,
     max_bytes: u64,
-    /// How many bytes may still be read.
+    /// How many bytes may still be looked at.
     room: u64,
 }
 
@@ -68,6 +71,7 @@ impl<'a> Collector<'a> {
         Self {
             history,
             found: Vec::new(),
+            trees: HashMap::new(),
             listed: HashSet::new(),
             held: held.collect(),
             max_objects: limits.max_objects,
@@ -95,7 +99,7 @@ impl<'a> Collector<'a> {
         }
         let is_new = node.parents.is_empty() || !parents.is_empty();
         let data = self.read(commit, Kind::Commit)?;
-        self.list(commit, Kind::Commit, Some(data))?;
+        self.list(commit, Kind::Commit, Some(Rc::new(data)))?;
         if is_new { self.add_tree(node.tree, parents) } else { Ok(()) }
     }
 
@@ -115,7 +119,7 @@ impl<'a> Collector<'a> {
         while !self.listed.contains(&at) && self.objects().kind(at)? == Some(Kind::Tag) {
             let data = self.read(at, Kind::Tag)?;
             let target = tag_target(at, &data)?;
-            self.list(at, Kind::Tag, Some(data))?;
+            self.list(at, Kind::Tag, Some(Rc::new(data)))?;
             at = target;
         }
         Ok(())
@@ -128,10 +132,10 @@ impl<'a> Collector<'a> {
         let objects = history.objects;
         let mut n_bytes = 0_u64;
         for object in &found {
-            n_bytes += match &object.data {
-                Some(data) => u64::try_from(data.len()).unwrap_or(u64::MAX),
+            n_bytes = n_bytes.saturating_add(match &object.data {
+                Some(data) => length(data),
                 None => size(objects, object.oid)?,
-            };
+            });
             if n_bytes > max_bytes {
                 return Err(FetchError::TooBig("too many bytes to send"));
             }
@@ -140,7 +144,7 @@ impl<'a> Collector<'a> {
         for Found { oid, kind, data } in found {
             let data = match data {
                 Some(data) => data,
-                None => objects.read(oid, kind)?,
+                None => Rc::new(objects.read(oid, kind)?),
             };
             writer.add(kind, &data)?;
         }
@@ -159,28 +163,29 @@ impl<'a> Collector<'a> {
 
     /// Adds one tree and the blobs in it; its trees go onto `folders`.
     fn add_folder(&mut self, folder: &Folder, folders: &mut Vec<Folder>) -> Result<(), FetchError> {
-        let mut parents = Vec::with_capacity(folder.parents.len());
-        for parent in &folder.parents {
-            let data = self.read(parent.tree, Kind::Tree)?;
-            let entries = entries(parent.tree, &data)?;
-            if parent.held {
-                self.held.extend(entries.values().map(|entry| entry.oid));
-            }
-            parents.push((parent.held, entries));
+        let read = |parent: &Parent| Ok((*parent, self.tree(parent.tree)?));
+        let parents = folder.parents.iter().map(read).collect::<Result<Vec<_>, FetchError>>()?;
+        let parents = parents
+            .iter()
+            .map(|(parent, data)| {
+                let entries = entries(parent.tree, data).collect::<Result<HashMap<_, _>, _>>()?;
+                Ok((parent.held, entries))
+            })
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        for (_, entries) in parents.iter().filter(|(held, _)| *held) {
+            self.held.extend(entries.values().map(|entry| entry.oid));
         }
-        let data = self.read(folder.tree, Kind::Tree)?;
-        for (name, entry) in entries(folder.tree, &data)? {
-            let before = || {
-                let found = |(held, entries): &(bool, BTreeMap<_, Entry>)| {
-                    entries.get(&name).map(|entry| (*held, *entry))
-                };
-                parents.iter().filter_map(found)
-            };
-            if before().any(|(_, other)| other == entry) {
+        let data = self.tree(folder.tree)?;
+        for found in entries(folder.tree, &data) {
+            let (name, entry) = found?;
+            let before = parents
+                .iter()
+                .filter_map(|(held, entries)| entries.get(name).map(|entry| (*held, *entry)));
+            if before.clone().any(|(_, other)| other == entry) {
                 continue;
             }
             if entry.is_tree {
-                let mut parents = before()
+                let mut parents = before
                     .filter(|(_, other)| other.is_tree)
                     .map(|(held, other)| Parent { tree: other.oid, held })
                     .collect::<Vec<_>>();
@@ -193,7 +198,7 @@ impl<'a> Collector<'a> {
         self.list(folder.tree, Kind::Tree, Some(data))
     }
 
-    fn list(&mut self, oid: Oid, kind: Kind, data: Option<Vec<u8>>) -> Result<(), FetchError> {
+    fn list(&mut self, oid: Oid, kind: Kind, data: Option<Rc<Vec<u8>>>) -> Result<(), FetchError> {
         if self.listed.insert(oid) {
             if self.found.len() >= self.max_objects {
                 return Err(FetchError::TooBig("too many objects to send"));
@@ -203,11 +208,27 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
+    /// A tree. It is paid for each time, since it is taken apart each time.
+    fn tree(&mut self, oid: Oid) -> Result<Rc<Vec<u8>>, FetchError> {
+        if let Some(data) = self.trees.get(&oid) {
+            let data = Rc::clone(data);
+            self.pay(length(&data))?;
+            return Ok(data);
+        }
+        let data = Rc::new(self.read(oid, Kind::Tree)?);
+        self.trees.insert(oid, Rc::clone(&data));
+        Ok(data)
+    }
+
     fn read(&mut self, oid: Oid, kind: Kind) -> Result<Vec<u8>, FetchError> {
-        let size = size(self.objects(), oid)?;
-        self.room =
-            self.room.checked_sub(size).ok_or(FetchError::TooBig("too many bytes to look at"))?;
+        self.pay(size(self.objects(), oid)?)?;
         Ok(self.objects().read(oid, kind)?)
+    }
+
+    fn pay(&mut self, n_bytes: u64) -> Result<(), FetchError> {
+        let left = self.room.checked_sub(n_bytes);
+        self.room = left.ok_or(FetchError::TooBig("too many bytes to look at"))?;
+        Ok(())
     }
 
     fn objects(&self) -> &'a Objects {
@@ -215,22 +236,28 @@ impl<'a> Collector<'a> {
     }
 }
 
+fn length(data: &[u8]) -> u64 {
+    u64::try_from(data.len()).unwrap_or(u64::MAX)
+}
+
 fn size(objects: &Objects, oid: Oid) -> Result<u64, StoreError> {
     objects.header(oid)?.map(|(_, size)| size).ok_or(StoreError::MissingObject(oid))
 }
 
-fn entries(tree: Oid, data: &[u8]) -> Result<BTreeMap<BString, Entry>, StoreError> {
-    let mut entries = BTreeMap::new();
-    for entry in gix_object::TreeRefIter::from_bytes(data, tree.kind()) {
-        let entry = entry.map_err(|error| broken(tree, &error))?;
-        let is_tree = match entry.mode.kind() {
-            EntryKind::Tree => true,
-            EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => false,
-            EntryKind::Commit => continue,
+/// The entries of a tree, by name.
+fn entries(tree: Oid, data: &[u8]) -> impl Iterator<Item = Result<(&BStr, Entry), StoreError>> {
+    gix_object::TreeRefIter::from_bytes(data, tree.kind()).filter_map(move |entry| {
+        let read = || {
+            let entry = entry.map_err(|error| broken(tree, &error))?;
+            let is_tree = match entry.mode.kind() {
+                EntryKind::Tree => true,
+                EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => false,
+                EntryKind::Commit => return Ok(None),
+            };
+            let oid = Oid::from_gix(entry.oid.to_owned())
+                .ok_or_else(|| broken(tree, &"an entry names the null oid"))?;
+            Ok(Some((entry.filename, Entry { oid, is_tree })))
         };
-        let oid = Oid::from_gix(entry.oid.to_owned())
-            .ok_or_else(|| broken(tree, &"an entry names the null oid"))?;
-        entries.insert(entry.filename.to_owned(), Entry { oid, is_tree });
-    }
-    Ok(entries)
+        read().transpose()
+    })
 }

@@ -27,7 +27,7 @@ pub(super) struct History<'a> {
     pub(super) objects: &'a Objects,
     nodes: HashMap<Oid, Rc<Node>>,
     max_walked: usize,
-    max_sent: usize,
+    max_commits: usize,
 }
 
 /// What is known of a commit within a walk.
@@ -49,8 +49,8 @@ struct Walk {
 
 impl<'a> History<'a> {
     pub(super) fn new(objects: &'a Objects, limits: &FetchLimits) -> Self {
-        let (max_walked, max_sent) = (limits.max_walked, limits.max_objects);
-        Self { objects, nodes: HashMap::new(), max_walked, max_sent }
+        let FetchLimits { max_walked, max_commits, .. } = *limits;
+        Self { objects, nodes: HashMap::new(), max_walked, max_commits }
     }
 
     /// The commits in the history of `wants` that are not in that of `held`, parents before their children.
@@ -133,7 +133,7 @@ impl<'a> History<'a> {
             if !held {
                 oldest = oldest.min(date);
                 found.push(oid);
-                if found.len() > self.max_sent {
+                if found.len() > self.max_commits {
                     return Err(FetchError::TooBig("too many commits to send"));
                 }
             } else if walk.n_open > 0 || walk.queue.peek().is_some_and(|next| next.0 >= oldest) {

@@ -33,22 +33,25 @@ use crate::store::Store;
 pub struct FetchLimits {
     /// How many commits may be looked at, on both sides of what is sent.
     pub max_walked: usize,
+    /// How many commits may be sent. A clone of a long history meets this before it has cost anything.
+    pub max_commits: usize,
     /// How many objects may be sent.
     pub max_objects: usize,
     /// How many bytes these may have before compression.
     pub max_bytes: u64,
-    /// How many bytes of commits, trees and tags may be read to find them.
+    /// How many bytes of commits, trees and tags may be looked at to find them, each time that they are.
     pub max_read: u64,
 }
 
-/// Bounds within which git's own programs take longer to start than the answer takes here.
+/// About where git's own programs, which reuse the deltas they find, catch up with what it costs to start them.
 impl Default for FetchLimits {
     fn default() -> Self {
         Self {
-            max_walked: 10_000,
-            max_objects: 5_000,
-            max_bytes: 4 * 1024 * 1024,
-            max_read: 16 * 1024 * 1024,
+            max_walked: 4_000,
+            max_commits: 64,
+            max_objects: 1_000,
+            max_bytes: 1024 * 1024,
+            max_read: 8 * 1024 * 1024,
         }
     }
 }

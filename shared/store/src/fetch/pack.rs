@@ -18,7 +18,8 @@ use crate::objects::Kind;
 
 /// A pack under way, in memory.
 pub(super) struct Writer {
-    bytes: Vec<u8>,
+    /// Writes behind what there is of the pack. One for all objects: to set one up costs more than most objects do.
+    encoder: ZlibEncoder<Vec<u8>>,
     kind: gix_hash::Kind,
 }
 
@@ -29,45 +30,49 @@ impl Writer {
         let n_objects = u32::try_from(n_objects).unwrap_or(u32::MAX);
         let mut bytes = b"PACK\0\0\0\x02".to_vec();
         bytes.extend_from_slice(&n_objects.to_be_bytes());
-        Self { bytes, kind }
+        Self { encoder: ZlibEncoder::new(bytes, Compression::fast()), kind }
     }
 
     /// Adds one object.
     pub(super) fn add(&mut self, kind: Kind, data: &[u8]) -> Result<(), StoreError> {
-        self.add_header(kind, data.len());
-        let mut encoder = ZlibEncoder::new(&mut self.bytes, Compression::fast());
-        let written = encoder.write_all(data).and_then(|()| encoder.finish().map(|_| ()));
-        written.map_err(|error| StoreError::WriteObject(error.to_string()))
+        write_header(kind, data.len(), self.encoder.get_mut());
+        let written = self.encoder.write_all(data).and_then(|()| self.encoder.reset(Vec::new()));
+        *self.encoder.get_mut() = written.map_err(|error| failed(&error))?;
+        Ok(())
     }
 
     /// The whole pack.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = std::mem::take(self.encoder.get_mut());
         let mut hasher = gix_hash::hasher(self.kind);
-        hasher.update(&self.bytes);
-        let sum =
-            hasher.try_finalize().map_err(|error| StoreError::WriteObject(error.to_string()))?;
-        self.bytes.extend_from_slice(sum.as_bytes());
-        Ok(self.bytes)
+        hasher.update(&bytes);
+        let sum = hasher.try_finalize().map_err(|error| failed(&error))?;
+        bytes.extend_from_slice(sum.as_bytes());
+        Ok(bytes)
     }
+}
 
-    /// Kind and four bits of the size, then seven bits a byte, the least first; the top bit says that more follow.
-    fn add_header(&mut self, kind: Kind, size: usize) {
-        let kind = match kind {
-            Kind::Commit => 1,
-            Kind::Tree => 2,
-            Kind::Blob => 3,
-            Kind::Tag => 4,
-        };
-        let low = |bits: usize, mask: u8| bits.to_le_bytes()[0] & mask;
-        let mut byte = kind << 4 | low(size, 0x0f);
-        let mut rest = size >> 4;
-        while rest > 0 {
-            self.bytes.push(byte | 0x80);
-            byte = low(rest, 0x7f);
-            rest >>= 7;
-        }
-        self.bytes.push(byte);
+/// Writes kind and four bits of the size, then seven bits a byte, the least first; the top bit says that more follow.
+fn write_header(kind: Kind, size: usize, out: &mut Vec<u8>) {
+    let kind = match kind {
+        Kind::Commit => 1,
+        Kind::Tree => 2,
+        Kind::Blob => 3,
+        Kind::Tag => 4,
+    };
+    let low = |bits: usize, mask: u8| bits.to_le_bytes()[0] & mask;
+    let mut byte = kind << 4 | low(size, 0x0f);
+    let mut rest = size >> 4;
+    while rest > 0 {
+        out.push(byte | 0x80);
+        byte = low(rest, 0x7f);
+        rest >>= 7;
     }
+    out.push(byte);
+}
+
+fn failed(why: &dyn std::fmt::Display) -> StoreError {
+    StoreError::WriteObject(why.to_string())
 }
 
 #[cfg(test)]
@@ -83,9 +88,9 @@ mod tests {
             (2047, &[0xbf, 0x7f]),
             (2048, &[0xb0, 0x80, 0x01]),
         ] {
-            let mut writer = Writer::new(gix_hash::Kind::Sha1, 1);
-            writer.add_header(Kind::Blob, size);
-            assert_eq!(&writer.bytes[12..], expected, "{size}");
+            let mut found = Vec::new();
+            write_header(Kind::Blob, size, &mut found);
+            assert_eq!(found, expected, "{size}");
         }
     }
 }

@@ -282,8 +282,9 @@ fn each_limit_hands_the_fetch_on() {
     for (limits, expected) in [
         (FetchLimits { max_walked: 2, ..unlimited }, Some("too many commits to look at")),
         (FetchLimits { max_walked: 3, ..unlimited }, None),
+        (FetchLimits { max_commits: 2, ..unlimited }, Some("too many commits to send")),
+        (FetchLimits { max_commits: 3, ..unlimited }, None),
         // Three commits, two trees, since the last is the first's, and two blobs.
-        (FetchLimits { max_objects: 2, ..unlimited }, Some("too many commits to send")),
         (FetchLimits { max_objects: 6, ..unlimited }, Some("too many objects to send")),
         (FetchLimits { max_objects: 7, ..unlimited }, None),
         (FetchLimits { max_bytes: 5_000, ..unlimited }, Some("too many bytes to send")),
@@ -298,6 +299,28 @@ fn each_limit_hands_the_fetch_on() {
         };
         assert_eq!(found, expected, "{limits:?}");
     }
+}
+
+#[test]
+fn trees_that_are_compared_over_and_over_are_paid_for_each_time() {
+    let case = Case::new("sha1");
+    let files = (0..200).map(|n| format!("M 100644 inline {n}\ndata 0\n\n")).collect::<String>();
+    let mut parents = case.import(&line_of_commits(&[&files, "M 100644 inline a\ndata 1\n1"]));
+    let other = parents.pop().unwrap();
+    let tree = |commit: Oid| case.oid(&format!("{commit}^{{tree}}")).to_string();
+    // An octopus of commits that share one tree, merged into another.
+    let alone = |n: usize| {
+        case.repo.git(&["commit-tree", &tree(other), "-m", &n.to_string()]).parse().unwrap()
+    };
+    let many = (0..8).map(alone).collect::<Vec<Oid>>();
+    let mut args =
+        vec!["commit-tree".to_owned(), tree(parents[0]), "-m".to_owned(), "all".to_owned()];
+    args.extend(many.iter().flat_map(|parent| ["-p".to_owned(), parent.to_string()]));
+    let args = args.iter().map(String::as_str).collect::<Vec<_>>();
+    let octopus: Oid = case.repo.git(&args).parse().unwrap();
+    let limits = FetchLimits { max_read: 30_000, ..FetchLimits::default() };
+    let refused = case.open().fetch(&done(&[octopus], &many), &limits);
+    assert!(matches!(refused, Err(FetchError::TooBig("too many bytes to look at"))), "{refused:?}");
 }
 
 #[test]
