@@ -134,7 +134,7 @@ impl Update {
         let (old, new, name) = (word()?, word()?, word()?);
         let value = |word| Value::parse(word).ok_or_else(malformed);
         let (old, new) = (value(old)?, value(new)?);
-        if !name.starts_with(b"refs/zit/") {
+        if name != b"refs/zit" && !name.starts_with(b"refs/zit/") {
             return Ok(None);
         }
         let name = RefName::new(name).map_err(|_| malformed())?;
@@ -195,7 +195,7 @@ mod tests {
     fn only_lines_below_refs_zit_are_looked_at() {
         let (x, zero) = ("1".repeat(40), "0".repeat(40));
         for name in
-            ["refs/heads/main", "HEAD", "refs/zit", "refs/zitter/x", "refs/heads/refs/zit/x"]
+            ["refs/heads/main", "HEAD", "refs/zitter/x", "refs/heads/refs/zit/x"]
         {
             let line = format!("{zero} {x} {name}");
             assert_eq!(Update::parse(line.as_bytes()).unwrap(), None, "{name}");

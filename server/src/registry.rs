@@ -79,6 +79,11 @@ impl Registry {
             .ok_or_else(|| RegistryError::Absent(name.clone()))?;
         let slot = self.slot(&git_dir).map_err(look)?;
         let mut open = lock(&slot.open);
+        // A referee that ended is dropped here; its lock goes with the last request that still holds it.
+        if open.as_ref().is_some_and(|repository| repository.has_ended()) {
+            tracing::error!(git_dir = %git_dir.display(), "the referee ended; opening again");
+            *open = None;
+        }
         if let Some(repository) = &*open {
             return Ok(Arc::clone(repository));
         }

@@ -44,8 +44,9 @@ const MAX_FAREWELL: Duration = Duration::from_secs(10);
 /// How long to wait when the system has no room for another connection.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// How many objects one pack may announce: ten times what the largest public histories have.
-const MAX_PACK_OBJECTS: u32 = 200_000_000;
+/// How many objects one pack may announce: twice what the largest public histories have. A header of twelve bytes makes
+/// the receiving program set memory aside for each.
+const MAX_PACK_OBJECTS: u32 = 20_000_000;
 
 /// Why the server does not run.
 #[derive(Debug, thiserror::Error)]

@@ -16,6 +16,10 @@ pub const FORMAT: u32 = 1;
 /// The largest document read, in bytes. Source: `spec/refs.md`, "Documents".
 pub const MAX_DOCUMENT: u64 = 1 << 20;
 
+/// How many items one agent may have open. With names and intents of full length they take under 700 KiB of
+/// [`MAX_DOCUMENT`].
+pub const MAX_ITEMS: usize = 400;
+
 /// Why a document cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
@@ -46,6 +50,9 @@ pub enum DocumentError {
         why: String,
     },
 }
+
+/// The highest epoch a claim can carry; a referee that gave out a million a second would take centuries.
+const MAX_EPOCH: u64 = 1 << 53;
 
 /// What a claim says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +140,10 @@ impl ClaimRecord {
             item: item(CLAIM_FILE, wire.item.as_deref())?.ok_or_else(|| missing("item"))?,
             intent: wire.intent.map(|text| quote::one_line(&text)),
             lease: Duration::from_secs(wire.lease_seconds.ok_or_else(|| missing("lease_seconds"))?),
-            epoch: wire.epoch.ok_or_else(|| missing("epoch"))?,
+            epoch: wire
+                .epoch
+                .filter(|epoch| *epoch <= MAX_EPOCH)
+                .ok_or_else(|| field(CLAIM_FILE, "epoch", "it is missing or too large"))?,
         })
     }
 }

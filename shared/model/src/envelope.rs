@@ -194,7 +194,7 @@ impl Envelope {
             text.push_str(&note.to_text());
         }
         if let more @ 1.. = self.notes.len().saturating_sub(MAX_NOTES) {
-            text.push_str(&format!("{more} more new notes, run git push -o zit.status\n"));
+            text.push_str(&format!("{more} more new notes\n"));
         }
         if let (open @ 1.., act) = self.open {
             let notes = if open == 1 { "note" } else { "notes" };
@@ -235,7 +235,7 @@ impl Envelope {
             "warnings": lines(&self.warnings),
             "data": self.data,
         });
-        format!("{envelope}\n")
+        format!("{}\n", escaped(&envelope.to_string()))
     }
 
     fn outcome_word(&self) -> &'static str {
@@ -263,6 +263,22 @@ impl Command {
     fn to_json(&self) -> Value {
         json!({ "command": self.line, "why": self.why })
     }
+}
+
+/// JSON with every character escaped that some reader takes for a line's end or a change of direction. They stand
+/// inside strings only: JSON's own structure is ASCII.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if !c.is_ascii() && quote::shapes_a_line(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// An option's line. What follows `#` is a comment to a shell, so that the line runs as it stands.
@@ -357,6 +373,17 @@ mod tests {
         ] {
             assert!(value.get(key).is_some(), "{key}");
         }
+    }
+
+    #[test]
+    fn json_holds_no_character_that_ends_a_line_for_anybody() {
+        let mut envelope = Envelope::new(Outcome::Ok, "x");
+        let name = "a\u{85}b\u{2028}c\u{202e}d\u{e0041}";
+        envelope.data = json!({ "ref": name });
+        let json = envelope.to_json();
+        assert!(!json.trim_end().chars().any(quote::shapes_a_line), "{json:?}");
+        let value: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["data"]["ref"], name);
     }
 
     #[test]

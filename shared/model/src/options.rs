@@ -8,6 +8,9 @@ use bstr::{BString, ByteSlice};
 
 use crate::{AgentId, ItemId, quote};
 
+/// The longest intent kept, in bytes: one sentence. An agent's items must fit its state document.
+pub const MAX_INTENT: usize = 300;
+
 /// Everything a push said by its options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -191,7 +194,7 @@ fn once<T: PartialEq, E: ToString>(
 }
 
 fn sentence(text: &str) -> Result<String, &'static str> {
-    let text = quote::one_line(text);
+    let text = quote::cut(&quote::one_line(text), MAX_INTENT);
     if text.is_empty() { Err("it is empty") } else { Ok(text) }
 }
 

@@ -56,7 +56,7 @@ pub fn cut(text: &str, max: usize) -> String {
 }
 
 /// Line and paragraph separators, control characters, and those that reorder or hide what follows.
-fn shapes_a_line(c: char) -> bool {
+pub(crate) fn shapes_a_line(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')

@@ -63,10 +63,19 @@ impl RefName {
         self.strip_prefix("refs/heads/")
     }
 
-    /// Whether the name lies below `refs/zit/`.
+    /// Whether the name is `refs/zit` or lies below it.
     #[must_use]
     pub fn is_zit(&self) -> bool {
-        self.0.starts_with(b"refs/zit/")
+        self.0 == "refs/zit" || self.0.starts_with(b"refs/zit/")
+    }
+
+    /// Whether the name has one component below `refs/` only. Git lets nobody push to such a ref.
+    ///
+    /// # Source
+    /// git's `builtin/receive-pack.c`, "funny refname".
+    #[must_use]
+    pub fn is_one_level(&self) -> bool {
+        self.strip_prefix("refs/").is_some_and(|rest| !rest.contains(&b'/'))
     }
 }
 
@@ -122,6 +131,16 @@ mod tests {
         ] {
             assert!(RefName::new(name).is_err(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_ref_directly_below_refs_is_one_level() {
+        for (name, expected) in [("refs/stash", true), ("refs/zit", true), ("refs/heads/x", false)]
+        {
+            assert_eq!(RefName::new(name).unwrap().is_one_level(), expected, "{name}");
+        }
+        assert!(RefName::new("refs/zit").unwrap().is_zit());
+        assert!(!RefName::new("refs/zitter/x").unwrap().is_zit());
     }
 
     #[test]

@@ -111,6 +111,9 @@ pub fn address(name: &RefName) -> Address {
     if let Some(rest) = name.strip_prefix("refs/zit/") {
         return zit_address(rest).unwrap_or(Address::Unknown);
     }
+    if name.is_zit() {
+        return Address::Unknown;
+    }
     if let Some(branch) = name.strip_prefix("refs/for/") {
         return Address::Request(Request::For(branch.into()));
     }
@@ -175,6 +178,7 @@ mod tests {
     #[test]
     fn names_that_mean_nothing_to_zit_are_unknown() {
         for name in [
+            "refs/zit",
             "refs/zit/x",
             "refs/zit/currents",
             "refs/zit/current/x",

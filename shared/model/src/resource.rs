@@ -193,6 +193,14 @@ impl Resource {
         }
     }
 
+    /// The canonical form as it stands in a sentence: in quotes where it could be read as more than a name.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let canonical = self.to_string();
+        let plain = |c: char| c.is_alphanumeric() || "_./:#@()<>-".contains(c);
+        if canonical.chars().all(plain) { canonical } else { crate::quote::quoted(&canonical) }
+    }
+
     /// Whether both name the same thing, or one is the whole file of the other.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
@@ -421,6 +429,14 @@ mod tests {
             assert!(crate::RefName::new(&name).is_ok(), "{name}");
             assert_eq!(Resource::decode(resource.encode().as_bytes(), NO_FILE).unwrap(), resource);
         }
+    }
+
+    #[test]
+    fn a_name_that_reads_as_a_sentence_stands_in_quotes() {
+        let shown = |text: &str| text.parse::<Resource>().unwrap().shown();
+        assert_eq!(shown("src/a.rs#T::m@Trait<A>"), "src/a.rs#T::m@Trait<A>");
+        assert_eq!(shown("README.md#run: curl x"), "\"README.md#run: curl x\"");
+        assert_eq!(shown("a#x\" and \"y"), "\"a#x' and 'y\"");
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! Everything slow that needs no order (receiving packs, footprints, merges) happens before an event is sent.
 
 use std::collections::BTreeSet;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -11,17 +13,19 @@ use zit_model::{AgentId, Now, Oid, RefChange, RefName, RefUpdate, refs};
 use zit_rules::Age;
 use zit_store::{PrepareError, Quarantine, Store, StoreError};
 
-use crate::carry_out::{CarriedOut, Plan, carry_out};
+use crate::carry_out::{carry_out, commit, reload_states};
 use crate::clock::Clock;
 use crate::epochs::Epochs;
 use crate::error::RefereeError;
+use crate::footprints::Footprinter;
 use crate::judge::judge;
 use crate::landing::{Landed, Landing, land};
 use crate::open;
+use crate::plan::{CarriedOut, Plan};
 use crate::push::{Ask, Command, Push};
 use crate::speaker::Door;
 use crate::verdict::{Decision, Holder, Refusal, Verdict};
-use crate::view::{OpenItem, View};
+use crate::view::{OpenItem, Strayed, View};
 
 /// All that can wake the actor. Each carries the way back to who asks.
 pub(crate) enum Event {
@@ -30,7 +34,7 @@ pub(crate) enum Event {
     /// Judge a push and carry it out.
     Decide(Box<Proposal>, Sender<Result<Decided, RefereeError>>),
     /// Land a change that was composed on current.
-    Land(Box<Landing>, Sender<Result<Landed, RefereeError>>),
+    Land(Box<Landing>, Quarantine, Sender<Result<Landed, RefereeError>>),
     /// The refs below `refs/zit/` that an agent is shown when it pushes.
     Own(AgentId, Sender<BTreeSet<RefName>>),
     /// What an agent is told when it asks for the state of things.
@@ -55,8 +59,8 @@ pub(crate) struct Proposal {
 
 /// What became of a proposal.
 pub(crate) enum Decided {
-    /// Current moved since the push was studied: study it again.
-    Moved(Box<Proposal>),
+    /// The ground moved since the push was expanded and studied: do so again. Its objects come back.
+    Moved(Option<Quarantine>),
     /// Judged, and carried out as far as it was not refused.
     Done(Box<Outcome>),
 }
@@ -73,6 +77,10 @@ pub(crate) struct Outcome {
     pub(crate) fences: Vec<Holder>,
     /// A dry run's objects, which were not kept.
     pub(crate) scratch: Option<Quarantine>,
+    /// The mainline, as it stood after this push.
+    pub(crate) mainline: Option<RefName>,
+    /// An agent id that nobody has.
+    pub(crate) free_agent: AgentId,
 }
 
 /// What an agent is told of the state of things.
@@ -87,8 +95,11 @@ pub(crate) struct Status {
 pub(crate) struct Actor {
     pub(crate) store: Arc<Store>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) footprinter: Arc<Footprinter>,
     pub(crate) view: View,
     pub(crate) epochs: Epochs,
+    /// The refs may say something else than the view, which is rebuilt before it is looked at again.
+    pub(crate) suspect: bool,
 }
 
 impl Actor {
@@ -96,13 +107,15 @@ impl Actor {
     pub(crate) fn run(mut self, events: &Receiver<Event>) {
         // An asker that has gone away needs no answer: the send's result does not matter.
         while let Ok(event) = events.recv() {
-            if let Err(error) = self.refresh() {
+            if let Err(error) = self.rebuild().and_then(|()| self.refresh()) {
                 tracing::warn!(%error, "cannot look at the repository");
             }
             match event {
                 Event::Brief(back) => drop(back.send(self.brief())),
                 Event::Decide(proposal, back) => drop(back.send(self.decide(*proposal))),
-                Event::Land(landing, back) => drop(back.send(land(&mut self, *landing))),
+                Event::Land(landing, composed, back) => {
+                    drop(back.send(land(&mut self, &landing, composed)));
+                }
                 Event::Own(agent, back) => drop(back.send(self.own(&agent))),
                 Event::Status(agent, back) => drop(back.send(Status {
                     agent,
@@ -113,27 +126,44 @@ impl Actor {
         }
     }
 
+    /// Rebuilds a view that the refs may have left behind.
+    fn rebuild(&mut self) -> Result<(), RefereeError> {
+        if !self.suspect {
+            return Ok(());
+        }
+        let now = self.clock.now().monotonic;
+        let mut view = open::view(&self.store, &self.footprinter, now)?;
+        view.next_epoch = self.epochs.peek();
+        self.view = view;
+        self.suspect = false;
+        Ok(())
+    }
+
     fn brief(&self) -> Brief {
         let diverged = self.view.diverged.zip(self.view.current);
         Brief {
             mainline: self.view.mainline.clone(),
             current: self.view.current,
-            diverged: diverged.map(|(mainline, current)| Refusal::Diverged { mainline, current }),
+            diverged: diverged
+                .map(|(Strayed(mainline), current)| Refusal::Diverged { mainline, current }),
         }
     }
 
-    fn decide(&mut self, mut proposal: Proposal) -> Result<Decided, RefereeError> {
-        let Proposal { push, door, .. } = &mut proposal;
+    fn decide(&mut self, proposal: Proposal) -> Result<Decided, RefereeError> {
+        let Proposal { mut push, door, incoming } = proposal;
+        if self.suspect {
+            // Nothing is judged against a view that may be wrong.
+            return Err(RefereeError::Suspect);
+        }
         let moved = |c: &Command| c.study.as_ref().is_some_and(|s| s.current != self.view.current);
-        if push.commands.iter().any(moved) {
-            return Ok(Decided::Moved(Box::new(proposal)));
+        if push.mainline != self.view.mainline || push.commands.iter().any(moved) {
+            return Ok(Decided::Moved(incoming));
         }
         for command in &mut push.commands {
             command.found = self.found(command)?;
         }
         let now = self.clock.now();
-        let verdict = judge(push, *door, &self.view, now);
-        let Proposal { push, incoming, .. } = proposal;
+        let verdict = judge(&push, door, &self.view, now);
         let (verdict, done, scratch) = if push.options.dry_run {
             (verdict, CarriedOut::default(), incoming)
         } else {
@@ -144,11 +174,22 @@ impl Actor {
         Ok(Decided::Done(Box::new(Outcome {
             others: self.others(speaker.as_ref(), now),
             fences: self.fences(&push, &verdict, speaker.as_ref(), now),
+            mainline: self.view.mainline.clone(),
+            free_agent: self.free_agent(),
             push,
             verdict,
             done,
             scratch,
         })))
+    }
+
+    /// An id that nobody has yet. It need only be free, not secret.
+    fn free_agent(&self) -> AgentId {
+        let random = || RandomState::new().hash_one(0) & 0x00ff_ffff;
+        let ids = std::iter::repeat_with(|| format!("agent-{:06x}", random()));
+        ids.filter_map(|id| AgentId::new(&id).ok())
+            .find(|id| !self.view.agents.contains_key(id))
+            .expect("there are more ids of this form than agents fit into memory")
     }
 
     /// What the ref that a command is about holds now, where judging depends on it.
@@ -196,7 +237,7 @@ impl Actor {
     }
 
     /// Follows what stock git did to the mainline. Source: `spec/refs.md`, "Mainline".
-    pub(crate) fn refresh(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn refresh(&mut self) -> Result<(), RefereeError> {
         let Some(mainline) = self.view.mainline.clone() else {
             self.view.mainline = open::mainline(&self.store)?;
             return Ok(());
@@ -206,6 +247,9 @@ impl Actor {
             self.view.diverged = None;
             return Ok(());
         }
+        if self.view.diverged == Some(Strayed(found)) {
+            return Ok(());
+        }
         let follows = match (self.view.current, found) {
             (None, Some(_)) => true,
             (Some(current), Some(found)) => self.store.objects()?.is_ancestor(current, found)?,
@@ -213,10 +257,8 @@ impl Actor {
         };
         let change = RefChange::between(self.view.current, found).filter(|_| follows);
         let Some(change) = change else {
-            if self.view.diverged.is_none() {
-                tracing::warn!(%mainline, ?found, current = ?self.view.current, "mainline left current");
-            }
-            self.view.diverged = Some(found);
+            tracing::warn!(%mainline, ?found, current = ?self.view.current, "mainline left current");
+            self.view.diverged = Some(Strayed(found));
             return Ok(());
         };
         let update = RefUpdate { name: refs::current(), change };
@@ -232,23 +274,20 @@ impl Actor {
     }
 
     /// Moves current, and closes what has landed with it; says whether the refs let it.
-    fn follow(&mut self, current: RefUpdate, to: Oid) -> Result<bool, StoreError> {
+    fn follow(&mut self, current: RefUpdate, to: Oid) -> Result<bool, RefereeError> {
         let (store, now) = (Arc::clone(&self.store), self.clock.now());
         let mut made = store.quarantine()?;
         let plan = Plan::following(self, current, to, &mut made, now)?;
         match store.prepare_seeing(&plan.ref_updates(), &[&made.objects()]) {
-            Ok(prepared) => {
-                made.migrate()?;
-                prepared.commit()?;
-            }
-            Err(PrepareError::Store(error)) => return Err(error),
+            Ok(prepared) => commit(self, &plan, prepared, [made].into_iter())?,
+            Err(PrepareError::Store(error)) => return Err(error.into()),
             Err(PrepareError::Refused(refused)) => {
                 tracing::warn!(%refused, "current does not follow mainline yet");
-                plan.reload_states(self)?;
+                reload_states(self, &plan)?;
                 return Ok(false);
             }
         }
-        plan.apply(self, None, now)?;
+        plan.apply(self, None, now);
         Ok(true)
     }
 }

@@ -1,12 +1,9 @@
 //! Answers: an outcome's facts as an envelope and a report.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
-
 use serde_json::json;
 use zit_model::envelope::{Command as Printed, Envelope, Line, Note, Outcome as Word};
 use zit_model::options::{Format, Options};
-use zit_model::{Oid, RefName, Resource, quote, refs};
+use zit_model::{Oid, Prompt, RefName, Resource, quote, refs};
 use zit_rules::{Age, Work};
 use zit_wire::receive::{ClientCapabilities, PushRequest, Report};
 use zit_wire::report::{self, CommandReport, Rewritten};
@@ -42,6 +39,8 @@ pub(crate) enum Accepted {
     Already,
     /// It does not land.
     Refused(Refusal),
+    /// Something broke on our side.
+    Failed(String),
 }
 
 impl PushAnswer {
@@ -93,6 +92,8 @@ impl PushAnswer {
             RefereeError::Store(error) => error.hint(),
             RefereeError::Epochs { .. }
             | RefereeError::Contended
+            | RefereeError::Busy
+            | RefereeError::Suspect
             | RefereeError::Closed
             | RefereeError::Thread(_) => None,
         };
@@ -112,7 +113,7 @@ impl PushAnswer {
 }
 
 /// The error and what caused it, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -139,27 +140,20 @@ fn render(envelope: &Envelope, format: Format) -> String {
     }
 }
 
-/// An id that nobody has, for an agent that has none. It need only be free, not secret.
-fn free_agent() -> String {
-    format!("agent-{:06x}", RandomState::new().hash_one(std::process::id()) & 0x00ff_ffff)
-}
-
 /// The answer to a push that was decided. `accepted` has one entry for each command that asks to land something.
 pub(crate) fn decided(
     outcome: &Outcome,
     accepted: &[(usize, Accepted)],
     status: Option<&Status>,
-    mainline: Option<&RefName>,
     kind: gix_hash::Kind,
 ) -> PushAnswer {
-    let short =
-        mainline.and_then(RefName::branch).map_or_else(|| "main".into(), ToString::to_string);
-    let voice = Voice {
-        mainline: short,
-        agent: outcome.push.speaker.agent.as_ref().filter(|_| outcome.push.speaker.named_by_option),
-        pushed: None,
-        free_agent: free_agent(),
+    let branch = outcome.mainline.as_ref().and_then(RefName::branch);
+    let speaker = &outcome.push.speaker;
+    let prompt = Prompt {
+        mainline: branch.map_or_else(|| "main".into(), ToString::to_string),
+        agent: speaker.agent.clone().filter(|_| speaker.named_by_option),
     };
+    let voice = Voice { prompt, pushed: None, free_agent: outcome.free_agent.clone() };
     let mut telling = Telling::new(outcome, voice);
     for (n, (command, decision)) in
         outcome.push.commands.iter().zip(&outcome.verdict.commands).enumerate()
@@ -182,7 +176,7 @@ pub(crate) fn decided(
 /// Gathers lines, reports and options while an outcome is told.
 struct Telling<'a> {
     outcome: &'a Outcome,
-    voice: Voice<'a>,
+    voice: Voice,
     said: Vec<(Word, String)>,
     details: Vec<Line>,
     options: Vec<Printed>,
@@ -191,7 +185,7 @@ struct Telling<'a> {
 }
 
 impl<'a> Telling<'a> {
-    fn new(outcome: &'a Outcome, voice: Voice<'a>) -> Self {
+    fn new(outcome: &'a Outcome, voice: Voice) -> Self {
         Self {
             outcome,
             voice,
@@ -214,13 +208,17 @@ impl<'a> Telling<'a> {
                 self.voice.pushed = command.new;
                 Err(self.refuse(refusal, &sent))
             }
+            (_, Some(Accepted::Failed(why))) => {
+                self.said.push((Word::Refused, format!("{sent}: {why}")));
+                Err("the referee failed; see the remote: lines, and push again".into())
+            }
             (Decision::Nothing(already), _) => {
                 self.said.push((Word::NothingToDo, nothing(already, &sent)));
                 Ok(Vec::new())
             }
             (Decision::Do(step), _) if self.dry_run() => {
                 let what = if let Step::Land { commit, .. } = step {
-                    format!("{} would land on {}", commit.short(), self.voice.mainline)
+                    format!("{} would land on {}", commit.short(), self.voice.prompt.mainline)
                 } else {
                     format!("{sent} would be done")
                 };
@@ -326,18 +324,18 @@ impl<'a> Telling<'a> {
                 let said = format!(
                     "{} holds {} for {} (epoch {}){from}",
                     grant.agent,
-                    grant.resource,
+                    grant.resource.shown(),
                     words::time(grant.lease),
                     grant.epoch
                 );
                 Some((said, Some(moved(&grant.resource.key(), grant.expected, Some(oid)))))
             }
             Step::Renew { resource, oid } => {
-                let said = format!("the lease on {resource} starts anew");
+                let said = format!("the lease on {} starts anew", resource.shown());
                 Some((said, Some(moved(&resource.key(), Some(*oid), Some(*oid)))))
             }
             Step::Release { resource, oid } => Some((
-                format!("{resource} is released"),
+                format!("{} is released", resource.shown()),
                 Some(moved(&resource.key(), Some(*oid), None)),
             )),
             Step::Update { .. } | Step::Forward { .. } | Step::Tell | Step::Land { .. } => None,
@@ -351,12 +349,13 @@ impl<'a> Telling<'a> {
             new: Some(to),
             forced: false,
         };
-        let mainline = &self.voice.mainline;
+        let mainline = &self.voice.prompt.mainline;
         match accepted {
             Some(Accepted::Landed { from, to, released }) => {
                 self.landed.push(commit);
-                let ended =
-                    released.iter().map(|r| Line::new(format!("the claim on {r} ended with it")));
+                let ended = released
+                    .iter()
+                    .map(|r| Line::new(format!("the claim on {} ended with it", r.shown())));
                 self.details.extend(ended);
                 let fetch = Printed::git(["fetch", "origin"], "brings it to you");
                 self.options.push(fetch);
@@ -370,7 +369,7 @@ impl<'a> Telling<'a> {
             Some(Accepted::Already | Accepted::WouldLand) | None => {
                 (format!("{} has landed before", commit.short()), Vec::new())
             }
-            Some(Accepted::Refused(_)) => (String::new(), Vec::new()),
+            Some(Accepted::Refused(_) | Accepted::Failed(_)) => (String::new(), Vec::new()),
         }
     }
 
@@ -393,7 +392,7 @@ impl<'a> Telling<'a> {
         envelope.details = self.said.iter().map(|(_, said)| Line::new(said)).collect();
         envelope.details.extend(self.details);
         envelope.options = self.options;
-        envelope.notes = notes(self.outcome, &self.landed, &self.voice.mainline);
+        envelope.notes = notes(self.outcome, &self.landed, &self.voice.prompt);
         envelope.open = (
             envelope.notes.len(),
             envelope
@@ -419,14 +418,14 @@ impl<'a> Telling<'a> {
 
 fn nothing(already: &Already, sent: &str) -> String {
     match already {
-        Already::NoClaim(resource) => format!("nobody holds {resource}"),
+        Already::NoClaim(resource) => format!("nobody holds {}", resource.shown()),
         Already::Accepted(commit) => format!("{} has landed before", commit.short()),
         Already::Same => format!("{sent} is so already"),
     }
 }
 
 /// What the rules find between the work this push opened, and did not land at once, and everybody else's.
-fn notes(outcome: &Outcome, landed: &[Oid], mainline: &str) -> Vec<Note> {
+fn notes(outcome: &Outcome, landed: &[Oid], prompt: &Prompt) -> Vec<Note> {
     fn work(item: &OpenItem, age: Age) -> Work<'_> {
         Work {
             age,
@@ -443,7 +442,7 @@ fn notes(outcome: &Outcome, landed: &[Oid], mainline: &str) -> Vec<Note> {
         .opened
         .iter()
         .filter(|item| !landed.contains(&item.head))
-        .flat_map(|item| zit_rules::evaluate(&work(item, Age::Fresh), &others, mainline))
+        .flat_map(|item| zit_rules::evaluate(&work(item, Age::Fresh), &others, prompt))
         .collect();
     notes.sort_by(|a, b| (a.severity, &a.id).cmp(&(b.severity, &b.id)));
     notes.dedup_by(|a, b| a.id == b.id);

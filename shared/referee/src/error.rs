@@ -25,6 +25,12 @@ pub enum RefereeError {
     /// Refs that only the referee writes were moved by others, again and again.
     #[error("refs below refs/zit/ are being written by another program")]
     Contended,
+    /// Others landed or moved the mainline each time this push was about to be judged.
+    #[error("current kept moving; push again")]
+    Busy,
+    /// What the refs hold after a failure is not known yet.
+    #[error("the repository is being looked at again after a failure; push again")]
+    Suspect,
     /// The repository's actor has ended.
     #[error("the repository is closed")]
     Closed,

@@ -66,7 +66,7 @@ impl Footprinter {
     ///
     /// # Errors
     /// [`StoreError`] when an object cannot be read.
-    pub fn study(
+    pub(crate) fn study(
         &self,
         objects: &Objects,
         current: Option<Oid>,

@@ -5,18 +5,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zit_model::document::ClaimRequest;
+use zit_model::document::{ClaimRequest, MAX_ITEMS};
 use zit_model::settings::Tags;
 use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, Resource, refs};
 
 use crate::push::{Ask, Command, Push, Study, Wish, WishKind};
 use crate::speaker::Door;
 use crate::verdict::{Already, Decision, Grant, ItemStep, Refusal, Step, Verdict};
-use crate::view::{Claim, View};
+use crate::view::{Claim, Strayed, View};
 
 /// Judges a push. Moves nothing.
-pub fn judge(push: &Push, door: Door, view: &View, now: Now) -> Verdict {
-    let mut judge = Judge { push, door, view, now, granted: BTreeSet::new() };
+pub(crate) fn judge(push: &Push, door: Door, view: &View, now: Now) -> Verdict {
+    let (granted, released, landing) = Default::default();
+    let mut judge = Judge { push, door, view, now, granted, released, landing };
     let commands = push.commands.iter().map(|command| judge.command(command)).collect();
     let options = push.wishes.iter().map(|wish| (wish.text.clone(), judge.wish(wish))).collect();
     bind(push, Verdict { commands, options })
@@ -29,7 +30,14 @@ struct Judge<'a> {
     now: Now,
     /// Keys that this push has been granted: the same claim asked for twice is one claim.
     granted: BTreeSet<String>,
+    /// Keys that this push has released.
+    released: BTreeSet<String>,
+    /// Changes that this push lands already.
+    landing: BTreeSet<Oid>,
 }
+
+/// How many claims one push may take. Each is a ref and a document, written while others wait.
+pub(crate) const MAX_CLAIMS: usize = 64;
 
 impl Judge<'_> {
     fn command(&mut self, command: &Command) -> Decision {
@@ -38,7 +46,7 @@ impl Judge<'_> {
             (_, None) => Err(Refusal::BadName { why: "not a refname".into() }),
             (ask, Some(name)) => self.may_speak().and_then(|()| match ask {
                 Ask::Broken(refusal) => Err(refusal.clone()),
-                Ask::Head => Ok(self.head(command, name)),
+                Ask::Head => self.head(command, name),
                 Ask::Mainline => self.mainline(command, name),
                 Ask::Tag => self.tag(command, name),
                 Ask::Other => Ok(plain(command, name)),
@@ -81,21 +89,21 @@ impl Judge<'_> {
         self.push.speaker.agent.as_ref().ok_or(Refusal::NoAgent)
     }
 
-    fn head(&self, command: &Command, name: &RefName) -> Decision {
+    fn head(&self, command: &Command, name: &RefName) -> Result<Decision, Refusal> {
         let change = RefChange::between(command.old, command.new);
-        let Some(change) = change else { return Decision::Nothing(Already::Same) };
+        let Some(change) = change else { return Ok(Decision::Nothing(Already::Same)) };
         let item = match &command.study {
-            Some(study) if !self.push.is_mirror() => self.branch_item(name, study),
+            Some(study) if !self.push.is_mirror() => self.branch_item(name, study)?,
             Some(_) | None => self.closing(name),
         };
-        update(name, change, item)
+        Ok(update(name, change, item))
     }
 
     /// What a branch's push does to the item that the branch carries.
-    fn branch_item(&self, name: &RefName, study: &Study) -> ItemStep {
+    fn branch_item(&self, name: &RefName, study: &Study) -> Result<ItemStep, Refusal> {
         // Source: `spec/refs.md`, "Items": what came with the first push, or has landed, is no open work.
         if study.merged || self.view.current.is_none() {
-            return self.closing(name);
+            return Ok(self.closing(name));
         }
         let by_author = || match self.door {
             Door::Open => study.author.clone(),
@@ -107,7 +115,7 @@ impl Judge<'_> {
         };
         match speaker.filter(owned) {
             Some(agent) => self.opening(name, &agent, None),
-            None => self.closing(name),
+            None => Ok(self.closing(name)),
         }
     }
 
@@ -115,7 +123,18 @@ impl Judge<'_> {
         if self.view.items.contains_key(name) { ItemStep::Close } else { ItemStep::None }
     }
 
-    fn opening(&self, name: &RefName, agent: &AgentId, item: Option<&ItemId>) -> ItemStep {
+    fn opening(
+        &self,
+        name: &RefName,
+        agent: &AgentId,
+        item: Option<&ItemId>,
+    ) -> Result<ItemStep, Refusal> {
+        let opens = self.push.commands.len();
+        if self.view.items_of(agent).count() + opens > MAX_ITEMS
+            && !self.view.items.contains_key(name)
+        {
+            return Err(Refusal::TooMany { what: "open items of one agent", max: MAX_ITEMS });
+        }
         let known = self.view.items.get(name).filter(|known| known.agent == *agent);
         let item = item
             .or(self.push.item.as_ref())
@@ -129,7 +148,7 @@ impl Judge<'_> {
             .clone()
             .or_else(|| known.and_then(|known| known.intent.clone()))
             .or_else(stated);
-        ItemStep::Open { agent: agent.clone(), item, intent }
+        Ok(ItemStep::Open { agent: agent.clone(), item, intent })
     }
 
     /// Source: `spec/refs.md`, "Mainline".
@@ -175,7 +194,7 @@ impl Judge<'_> {
 
     fn not_diverged(&self, current: Oid) -> Result<(), Refusal> {
         match self.view.diverged {
-            Some(mainline) => Err(Refusal::Diverged { mainline, current }),
+            Some(Strayed(mainline)) => Err(Refusal::Diverged { mainline, current }),
             None => Ok(()),
         }
     }
@@ -205,7 +224,7 @@ impl Judge<'_> {
             Some(_) if command.old.is_some() => Err(Refusal::CreateOnly),
             Some(new) => {
                 command.study.as_ref().ok_or(Refusal::NotACommit { oid })?;
-                let item = self.opening(name, agent, self.item_with_head(agent, oid).as_ref());
+                let item = self.opening(name, agent, self.item_with_head(agent, oid).as_ref())?;
                 Ok(update(name, RefChange::Create { new }, item))
             }
         }
@@ -233,7 +252,7 @@ impl Judge<'_> {
         };
         let step = match (&command.new, &command.study) {
             (Some(oid), None) => return Err(Refusal::NotACommit { oid: *oid }),
-            (Some(_), Some(study)) if !study.merged => self.opening(name, agent, Some(item)),
+            (Some(_), Some(study)) if !study.merged => self.opening(name, agent, Some(item))?,
             (Some(_), Some(_)) | (None, _) => self.closing(name),
         };
         Ok(update(name, change, step))
@@ -266,7 +285,7 @@ impl Judge<'_> {
         Ok(decision)
     }
 
-    fn delete_claim(&self, command: &Command, key: &str) -> Result<Decision, Refusal> {
+    fn delete_claim(&mut self, command: &Command, key: &str) -> Result<Decision, Refusal> {
         let Some(claim) = self.view.claims.get(key) else {
             return Ok(Decision::Nothing(Already::Same));
         };
@@ -283,6 +302,12 @@ impl Judge<'_> {
         if self.granted.contains(&key) {
             return Ok(Decision::Nothing(Already::Same));
         }
+        if self.released.contains(&key) {
+            return Err(Refusal::Contradiction { resource: resource.clone() });
+        }
+        if self.granted.len() == MAX_CLAIMS {
+            return Err(Refusal::TooMany { what: "claims in one push", max: MAX_CLAIMS });
+        }
         let existing = self.view.claims.get(&key);
         if let Some(other) = existing.filter(|claim| claim.resource != *resource) {
             return Err(Refusal::KeyCollision { found: other.resource.clone() });
@@ -298,7 +323,7 @@ impl Judge<'_> {
         }
         let epoch = match own {
             Some(claim) => claim.epoch,
-            None => self.view.next_epoch + self.granted.len() as u64,
+            None => self.view.next_epoch.saturating_add(self.granted.len() as u64),
         };
         self.granted.insert(key);
         Ok(Decision::Do(Step::Grant(Grant {
@@ -358,9 +383,12 @@ impl Judge<'_> {
         self.push.options.intent.clone().or_else(stated)
     }
 
-    fn release(&self, resource: &Resource) -> Result<Decision, Refusal> {
-        let agent = self.agent()?;
-        let Some(claim) = self.view.claims.get(&resource.key()) else {
+    fn release(&mut self, resource: &Resource) -> Result<Decision, Refusal> {
+        let (agent, key) = (self.agent()?, resource.key());
+        if self.granted.contains(&key) {
+            return Err(Refusal::Contradiction { resource: resource.clone() });
+        }
+        let Some(claim) = self.view.claims.get(&key) else {
             return Ok(Decision::Nothing(Already::NoClaim(resource.clone())));
         };
         if claim.resource != *resource {
@@ -369,12 +397,15 @@ impl Judge<'_> {
         if claim.agent != *agent {
             return Err(Refusal::NotYours { holder: Box::new(claim.holder(self.now.monotonic)) });
         }
+        if !self.released.insert(key) {
+            return Ok(Decision::Nothing(Already::Same));
+        }
         Ok(Decision::Do(Step::Release { resource: resource.clone(), oid: claim.oid }))
     }
 
     /// Source: `spec/accept.md`. Recording is decided here; landing is judged after it.
-    fn accept(&self, command: &Command) -> Result<Decision, Refusal> {
-        let agent = self.agent()?;
+    fn accept(&mut self, command: &Command) -> Result<Decision, Refusal> {
+        let agent = self.agent()?.clone();
         let commit = command.new.ok_or(Refusal::NothingToLand)?;
         let current = self
             .view
@@ -388,11 +419,15 @@ impl Judge<'_> {
         if self.push.atomic && self.push.commands.len() > 1 {
             return Err(Refusal::AtomicAccept);
         }
-        let record = command.found.is_none().then(|| {
+        if !self.landing.insert(commit) {
+            return Ok(Decision::Nothing(Already::Same));
+        }
+        let record = || {
             let name = refs::change(commit);
-            let item = self.opening(&name, agent, self.item_with_head(agent, commit).as_ref());
-            (RefUpdate { name, change: RefChange::Create { new: commit } }, item)
-        });
+            let item = self.opening(&name, &agent, self.item_with_head(&agent, commit).as_ref())?;
+            Ok((RefUpdate { name, change: RefChange::Create { new: commit } }, item))
+        };
+        let record = command.found.is_none().then(record).transpose()?;
         Ok(Decision::Do(Step::Land { commit, record }))
     }
 }

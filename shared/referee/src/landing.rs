@@ -15,10 +15,13 @@ use zit_model::{AgentId, Now, Oid, Resource};
 use zit_store::{Commit, Merge, Objects, PrepareError, Quarantine, Signature, StoreError};
 
 use crate::actor::Actor;
-use crate::carry_out::{Plan, signature};
+use crate::carry_out::{commit, landing_refused};
+use crate::documents::signature;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
+use crate::plan::Plan;
 use crate::verdict::{Refusal, Staleness};
+use crate::view::Strayed;
 
 /// A change composed on current.
 pub(crate) struct Landing {
@@ -32,8 +35,6 @@ pub(crate) struct Landing {
     pub(crate) to: Oid,
     /// What the change writes.
     pub(crate) footprint: Arc<Footprint>,
-    /// The composed commit's objects.
-    pub(crate) composed: Quarantine,
 }
 
 /// What became of a landing.
@@ -116,33 +117,35 @@ pub(crate) fn compose(
 }
 
 /// Moves current and mainline to what was composed, if they still stand where it was composed on.
-pub(crate) fn land(actor: &mut Actor, landing: Landing) -> Result<Landed, RefereeError> {
+pub(crate) fn land(
+    actor: &mut Actor,
+    landing: &Landing,
+    mut composed: Quarantine,
+) -> Result<Landed, RefereeError> {
+    if actor.suspect {
+        return Err(RefereeError::Suspect);
+    }
     if actor.view.current != Some(landing.from) {
         return Ok(Landed::Moved);
     }
-    if let Some(mainline) = actor.view.diverged {
+    if let Some(Strayed(mainline)) = actor.view.diverged {
         let current = landing.from;
         return Ok(Landed::Refused(Refusal::Diverged { mainline, current }));
     }
     let store = Arc::clone(&actor.store);
     let now = actor.clock.now();
-    let holders =
-        actor.view.fences_against(landing.agent.as_ref(), &landing.footprint, now.monotonic);
+    let agent = landing.agent.as_ref();
+    let holders = actor.view.fences_against(agent, &landing.footprint, now.monotonic);
     if actor.view.settings.bind == Policy::Refuse && !holders.is_empty() {
         return Ok(Landed::Refused(Refusal::Fenced { holders }));
     }
-    let mut landing = landing;
-    let mut composed = std::mem::replace(&mut landing.composed, actor.store.quarantine()?);
-    let plan = Plan::landing(actor, &landing, &mut composed, now)?;
+    let plan = Plan::landing(actor, landing, &mut composed, now)?;
     match store.prepare_seeing(&plan.ref_updates(), &[&composed.objects()]) {
-        Ok(prepared) => {
-            composed.migrate()?;
-            prepared.commit()?;
-        }
+        Ok(prepared) => commit(actor, &plan, prepared, [composed].into_iter())?,
         Err(PrepareError::Store(error)) => return Err(error.into()),
-        Err(PrepareError::Refused(refused)) => return plan.refused(actor, refused),
+        Err(PrepareError::Refused(refused)) => return landing_refused(actor, &plan, refused),
     }
-    let done = plan.apply(actor, None, now)?;
+    let done = plan.apply(actor, None, now);
     Ok(Landed::Done { released: done.released })
 }
 

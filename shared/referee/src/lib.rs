@@ -7,7 +7,7 @@
 //! 1. `repository` takes the pack into a quarantine and expands commands and options (`push`);
 //! 2. `footprints` finds out what the pushed commits touch, beside the actor and in parallel;
 //! 3. the `actor` judges (`judge`, a pure function of push, `view` and time) and carries the verdict out
-//!    (`carry_out`): one ref transaction, then the view;
+//!    (`plan`, `carry_out`, `documents`): one ref transaction, then the view;
 //! 4. an accept is composed beside the actor and landed by it (`landing`);
 //! 5. `answer` and `words` turn the facts into a report and text.
 //!
@@ -18,18 +18,20 @@ mod actor;
 mod answer;
 mod carry_out;
 mod clock;
+mod documents;
 mod epochs;
 mod error;
 pub mod footprints;
-pub mod judge;
+mod judge;
 mod landing;
 mod open;
-pub mod push;
+mod plan;
+mod push;
 mod repository;
 pub mod speaker;
 mod status;
-pub mod verdict;
-pub mod view;
+mod verdict;
+mod view;
 mod words;
 
 pub use answer::PushAnswer;

@@ -3,14 +3,14 @@
 //! A document that cannot be read costs only itself and is reported; nothing another program wrote keeps a repository
 //! from opening.
 
-use std::collections::BTreeMap;
-
 use bstr::ByteSlice;
-use zit_model::document::{AgentState, CLAIM_FILE, ClaimRecord, MAX_DOCUMENT, STATE_FILE};
+use zit_model::document::{
+    AgentState, CLAIM_FILE, ClaimRecord, ItemState, MAX_DOCUMENT, STATE_FILE,
+};
 use zit_model::refs::{self, Address};
 use zit_model::settings::Settings;
-use zit_model::{Instant, Oid, RefChange, RefName, RefUpdate};
-use zit_store::{Blob, Head, Objects, PrepareError, Store, StoreError};
+use zit_model::{AgentId, Instant, Oid, RefChange, RefName, RefUpdate};
+use zit_store::{Blob, EntryMode, Head, Objects, PrepareError, Store, StoreError};
 
 use crate::footprints::Footprinter;
 use crate::view::{AgentRecord, Claim, OpenItem, View};
@@ -23,21 +23,24 @@ pub(crate) fn view(
 ) -> Result<View, StoreError> {
     let mainline = mainline(store)?;
     let current = current(store, mainline.as_ref())?;
-    let mut view =
-        View { settings: settings(store, current)?, mainline, current, ..View::default() };
     let objects = store.objects()?;
+    let settings = current.map(|oid| settings(&objects, oid)).unwrap_or_default();
+    let mut view = View { mainline, current, settings, ..View::default() };
     for stored in store.refs_below("refs/zit/")? {
         match refs::address(&stored.name) {
             Address::Claim(key) => match claim(&objects, &key, stored.oid, now) {
                 Ok(claim) => drop(view.claims.insert(key, claim)),
                 Err(error) => tracing::warn!(name = %stored.name, error, "claim skipped"),
             },
-            Address::AgentState(_) => match state(&objects, stored.oid) {
-                Ok(state) => {
-                    items(store, &objects, footprinter, &mut view, state, stored.oid, now)?;
+            Address::AgentState(agent) => {
+                if let Ok(state) = state(&objects, &agent, stored.oid) {
+                    let look = Look { store, objects: &objects, footprinter, now };
+                    let open = state.items.iter().filter_map(|item| look.item(&view, &agent, item));
+                    let open: Vec<OpenItem> = open.collect();
+                    view.items.extend(open.into_iter().map(|item| (item.name.clone(), item)));
                 }
-                Err(error) => tracing::warn!(name = %stored.name, error, "state skipped"),
-            },
+                view.agents.insert(agent.clone(), agent_record(&objects, &agent, stored.oid));
+            }
             Address::Head
             | Address::Tag
             | Address::Other
@@ -91,25 +94,34 @@ fn current(store: &Store, mainline: Option<&RefName>) -> Result<Option<Oid>, Sto
     Ok(Some(new))
 }
 
-/// What `zit.toml` of a state settles; the defaults where it has none, or a broken one.
-pub(crate) fn settings(store: &Store, current: Option<Oid>) -> Result<Settings, StoreError> {
-    let Some(current) = current else { return Ok(Settings::default()) };
-    let objects = store.objects()?;
-    let tree = objects.commit(current)?.tree;
-    let Some(bytes) = file(&objects, tree, "zit.toml")? else { return Ok(Settings::default()) };
-    Ok(Settings::parse(&bytes.to_str_lossy()).unwrap_or_else(|error| {
+/// What `zit.toml` of a commit settles; the defaults where it has none, or one that cannot be read.
+pub(crate) fn settings(objects: &Objects, current: Oid) -> Settings {
+    let file = objects.commit(current).and_then(|commit| file(objects, commit.tree, "zit.toml"));
+    let text = match file {
+        Ok(Some(bytes)) => bytes.to_str_lossy().into_owned(),
+        Ok(None) => return Settings::default(),
+        Err(error) => {
+            tracing::warn!(%error, "zit.toml cannot be read; the defaults stand");
+            return Settings::default();
+        }
+    };
+    Settings::parse(&text).unwrap_or_else(|error| {
         tracing::warn!(%error, "the defaults stand");
         Settings::default()
-    }))
+    })
 }
 
-/// One file of a tree; `None` when it is absent or over the size of a document.
+/// One regular file of a tree; `None` when it is absent, something else, or over the size of a document.
 pub(crate) fn file(
     objects: &Objects,
     tree: Oid,
     path: &str,
 ) -> Result<Option<Vec<u8>>, StoreError> {
     let Some(entry) = objects.entry_at(tree, path.into())? else { return Ok(None) };
+    match entry.mode {
+        EntryMode::Regular | EntryMode::Executable => {}
+        EntryMode::Symlink | EntryMode::Submodule => return Ok(None),
+    }
     Ok(match objects.blob(entry.oid, MAX_DOCUMENT)? {
         Blob::Bytes(bytes) => Some(bytes),
         Blob::TooLarge(_) => None,
@@ -142,41 +154,64 @@ fn claim(objects: &Objects, key: &str, oid: Oid, now: Instant) -> Result<Claim, 
     })
 }
 
-fn state(objects: &Objects, oid: Oid) -> Result<AgentState, String> {
+fn state(objects: &Objects, agent: &AgentId, oid: Oid) -> Result<AgentState, String> {
     let json = document(objects, oid, STATE_FILE)?;
-    AgentState::from_json(&json).map_err(|e| e.to_string())
+    let state = AgentState::from_json(&json).map_err(|e| e.to_string())?;
+    if state.agent == *agent {
+        Ok(state)
+    } else {
+        Err(format!("it is the state of {}", state.agent))
+    }
 }
 
-/// Takes an agent's items over: those whose ref still stands, and that have not landed.
-fn items(
-    store: &Store,
-    objects: &Objects,
-    footprinter: &Footprinter,
-    view: &mut View,
-    state: AgentState,
-    oid: Oid,
-    now: Instant,
-) -> Result<(), StoreError> {
-    let mut open = BTreeMap::new();
-    for item in &state.items {
-        let Some(head) = store.find_ref(&item.name)? else { continue };
-        let Some(study) = footprinter.study(objects, view.current, head)? else { continue };
-        if study.merged || view.current.is_none() {
-            continue;
+/// What is remembered of an agent. One whose state cannot be read belongs to nobody, so that nobody takes it over.
+pub(crate) fn agent_record(objects: &Objects, agent: &AgentId, oid: Oid) -> AgentRecord {
+    match state(objects, agent, oid) {
+        Ok(state) => {
+            AgentRecord { principal: state.principal, intent: state.intent, state: Some(oid) }
         }
-        let item = OpenItem {
-            agent: state.agent.clone(),
+        Err(error) => {
+            tracing::warn!(%agent, error, "the agent's state cannot be read");
+            let principal = UNREADABLE.to_owned();
+            AgentRecord { principal, intent: None, state: Some(oid) }
+        }
+    }
+}
+
+/// Stands for the owner of an agent whose state cannot be read. No principal has such a name.
+const UNREADABLE: &str = "(unknown: its state cannot be read)";
+
+/// What rebuilding an item looks at.
+struct Look<'a> {
+    store: &'a Store,
+    objects: &'a Objects,
+    footprinter: &'a Footprinter,
+    now: Instant,
+}
+
+impl Look<'_> {
+    /// An item as it stands now; `None` when its ref is gone, it has landed, or it cannot be read.
+    fn item(&self, view: &View, agent: &AgentId, item: &ItemState) -> Option<OpenItem> {
+        let study = |head| self.footprinter.study(self.objects, view.current, head);
+        let found = self.store.find_ref(&item.name).and_then(|head| {
+            head.map(|head| Ok::<_, StoreError>((head, study(head)?))).transpose()
+        });
+        let (head, study) = match found {
+            Ok(found) => found?,
+            Err(error) => {
+                tracing::warn!(name = %item.name, %error, "item skipped");
+                return None;
+            }
+        };
+        let study = study.filter(|study| !study.merged && view.current.is_some())?;
+        Some(OpenItem {
+            agent: agent.clone(),
             item: item.id.clone(),
             intent: item.intent.clone(),
             name: item.name.clone(),
             head,
             footprint: study.footprint,
-            pushed: now,
-        };
-        open.insert(item.name.clone(), item);
+            pushed: self.now,
+        })
     }
-    view.items.extend(open);
-    let record = AgentRecord { principal: state.principal, intent: state.intent, state: Some(oid) };
-    view.agents.insert(state.agent, record);
-    Ok(())
 }

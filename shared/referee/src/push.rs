@@ -17,11 +17,11 @@ use crate::speaker::{Caller, Speaker};
 use crate::verdict::Refusal;
 
 /// How many branches one push may move before it counts as a mirror's, whose branches open no item.
-pub const MIRROR_BRANCHES: usize = 8;
+pub(crate) const MIRROR_BRANCHES: usize = 8;
 
 /// A push whose speaker is known.
 #[derive(Clone, Debug)]
-pub struct Push {
+pub(crate) struct Push {
     /// Who speaks.
     pub speaker: Speaker,
     /// What the options say.
@@ -34,13 +34,15 @@ pub struct Push {
     pub commands: Vec<Command>,
     /// Claims and releases given as options: the required ones first.
     pub wishes: Vec<Wish>,
+    /// The mainline that the commands were expanded for.
+    pub mainline: Option<RefName>,
     /// The branch that becomes the mainline of a repository without any.
     pub adopts: Option<RefName>,
 }
 
 /// One command of a push.
 #[derive(Clone, Debug)]
-pub struct Command {
+pub(crate) struct Command {
     /// The refname as sent, for the report.
     pub sent: BString,
     /// The refname, where it is one.
@@ -59,7 +61,7 @@ pub struct Command {
 
 /// What a command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub(crate) enum Ask {
     /// Nothing that can be done.
     Broken(Refusal),
     /// A branch that is not the mainline.
@@ -88,7 +90,7 @@ pub enum Ask {
 
 /// What the objects say of a pushed commit.
 #[derive(Clone, Debug)]
-pub struct Study {
+pub(crate) struct Study {
     /// Where current stood when this was found out.
     pub current: Option<Oid>,
     /// Whether current already contains the commit.
@@ -103,7 +105,7 @@ pub struct Study {
 
 /// A claim or release given as an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub(crate) struct Wish {
     /// The option's value.
     pub text: String,
     /// What it asks for.
@@ -114,7 +116,7 @@ pub struct Wish {
 
 /// What an option asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WishKind {
+pub(crate) enum WishKind {
     /// `zit.require-claim`: nothing moves without it.
     Require,
     /// `zit.claim`.
@@ -124,7 +126,7 @@ pub enum WishKind {
 }
 
 /// What expanding a push needs to know of its repository.
-pub struct Ground<'a> {
+pub(crate) struct Ground<'a> {
     /// The mainline, if there is one yet.
     pub mainline: Option<&'a RefName>,
     /// Where HEAD points.
@@ -137,7 +139,7 @@ pub struct Ground<'a> {
 
 /// Turns commands into what they ask for.
 #[must_use]
-pub fn expand(
+pub(crate) fn expand(
     request: &PushRequest,
     options: Options,
     caller: &Caller,
@@ -154,6 +156,10 @@ pub fn expand(
                 Err(error) => (None, Ask::Broken(Refusal::BadName { why: error.why })),
                 Ok(name) if duplicates.contains(command.name.as_bstr()) => {
                     (Some(name), Ask::Broken(Refusal::Duplicate))
+                }
+                Ok(name) if name.is_one_level() && command.new.is_some() && !name.is_zit() => {
+                    let why = "it has one component below refs/, as in refs/x".to_owned();
+                    (Some(name), Ask::Broken(Refusal::BadName { why }))
                 }
                 Ok(name) => {
                     let ask = ask(&name, command.new, mainline, ground);
@@ -178,6 +184,7 @@ pub fn expand(
         atomic: request.capabilities.atomic,
         commands,
         wishes: wishes(&options, ground.is_path),
+        mainline: ground.mainline.cloned(),
         adopts,
         options,
     }
@@ -243,13 +250,13 @@ fn wishes(options: &Options, is_path: &dyn Fn(&str) -> bool) -> Vec<Wish> {
 impl Push {
     /// The name of the principal that speaks.
     #[must_use]
-    pub fn principal(&self) -> &str {
+    pub(crate) fn principal(&self) -> &str {
         &self.speaker.principal.name
     }
 
     /// Whether the push looks like a mirror's: its branches open no item.
     #[must_use]
-    pub fn is_mirror(&self) -> bool {
+    pub(crate) fn is_mirror(&self) -> bool {
         self.commands.iter().filter(|c| matches!(c.ask, Ask::Head | Ask::Mainline)).count()
             > MIRROR_BRANCHES
     }

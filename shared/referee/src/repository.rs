@@ -9,8 +9,9 @@ use std::thread::JoinHandle;
 
 use zit_model::document::{CLAIM_FILE, ClaimRequest};
 use zit_model::options::Options;
+use zit_model::refs::{self, Address, Request};
 use zit_model::settings::Policy;
-use zit_model::{AgentId, Oid};
+use zit_model::{AgentId, Oid, RefName};
 use zit_store::{Access, Objects, PackLimits, Quarantine, Store, StoreError, StoredRef};
 use zit_wire::receive::PushRequest;
 
@@ -26,14 +27,15 @@ use crate::push::{Ask, Ground, Push, expand};
 use crate::speaker::Caller;
 use crate::verdict::{Decision, Refusal, Step};
 
-/// How often a landing may find current moved by stock git before it gives up. Other landings wait their turn.
+/// How often a push or a landing may find that current has moved before it gives up. Landings wait their turn, so only
+/// direct pushes of the mainline and stock git move it under one.
 const MAX_ROUNDS: usize = 64;
 
 /// One repository, opened by its only referee.
 pub struct Repository {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
-    footprinter: Footprinter,
+    footprinter: Arc<Footprinter>,
     /// One change is composed at a time: a race would only compose again.
     landing: Mutex<()>,
     events: Option<Sender<Event>>,
@@ -47,12 +49,19 @@ impl Repository {
     /// [`RefereeError`] when the repository cannot be read or has a referee already.
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, RefereeError> {
         let store = Arc::new(Store::open(path, Access::Referee)?);
-        let footprinter = Footprinter::default();
+        let footprinter = Arc::new(Footprinter::default());
         let mut view = open::view(&store, &footprinter, clock.now().monotonic)?;
         let highest = view.claims.values().map(|claim| claim.epoch).max().unwrap_or(0);
         let epochs = Epochs::open(store.git_dir(), highest)?;
         view.next_epoch = epochs.peek();
-        let actor = Actor { store: store.clone(), clock: clock.clone(), view, epochs };
+        let actor = Actor {
+            store: Arc::clone(&store),
+            clock: Arc::clone(&clock),
+            footprinter: Arc::clone(&footprinter),
+            view,
+            epochs,
+            suspect: false,
+        };
         let (events, received) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("referee".into())
@@ -66,6 +75,12 @@ impl Repository {
             events: Some(events),
             actor: Some(thread),
         })
+    }
+
+    /// Whether the referee has ended: it panicked. The repository can be opened again once this value is dropped.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.actor.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// The repository's objects and refs.
@@ -86,7 +101,7 @@ impl Repository {
             Some(agent) => self.ask(|back| Event::Own(agent.clone(), back))?,
             None => BTreeSet::new(),
         };
-        let current = zit_model::refs::current();
+        let current = refs::current();
         let shown = |r: &StoredRef| !r.name.is_zit() || r.name == current || own.contains(&r.name);
         Ok(self.store.refs()?.into_iter().filter(shown).collect())
     }
@@ -115,7 +130,7 @@ impl Repository {
             Err(error) => return answer::bad_options(request, kind, &error),
         };
         let format = options.format;
-        self.judge_push(caller, request, options, pack, limits).unwrap_or_else(|error| {
+        self.judge_push(caller, request, &options, pack, limits).unwrap_or_else(|error| {
             tracing::warn!(error = &error as &dyn std::error::Error, "push failed");
             PushAnswer::failed(request, kind, &error, format)
         })
@@ -125,33 +140,38 @@ impl Repository {
         &self,
         caller: &Caller,
         request: &PushRequest,
-        options: Options,
+        options: &Options,
         pack: &mut dyn Read,
         limits: &PackLimits,
     ) -> Result<PushAnswer, RefereeError> {
-        let incoming = self.receive(request, pack, limits)?;
-        let brief = self.ask(Event::Brief)?;
-        let mut push = self.expand(caller, request, options, incoming.as_ref(), &brief)?;
-        self.check_connected(&mut push, incoming.as_ref())?;
-        self.study(&mut push, incoming.as_ref(), &brief)?;
-        let mut proposal = Box::new(Proposal { push, door: caller.door, incoming });
-        let outcome = loop {
-            match self.ask(|back| Event::Decide(proposal, back))?? {
-                Decided::Done(outcome) => break outcome,
-                // Current moved meanwhile: what was learned of the commits may no longer be so.
-                Decided::Moved(again) => proposal = again,
-            }
+        let mut incoming = self.receive(request, pack, limits)?;
+        let incomplete = self.incomplete(request, incoming.as_ref())?;
+        for _ in 0..MAX_ROUNDS {
             let brief = self.ask(Event::Brief)?;
-            let Proposal { push, incoming, .. } = &mut *proposal;
-            self.study(push, incoming.as_ref(), &brief)?;
-        };
-        let mut outcome = outcome;
-        let accepted = self.land_all(&mut outcome)?;
+            let mut push =
+                self.expand(caller, request, options.clone(), incoming.as_ref(), &brief)?;
+            for (n, why) in &incomplete {
+                if let Some(command) = push.commands.get_mut(*n) {
+                    command.ask = Ask::Broken(Refusal::Incomplete { why: why.clone() });
+                }
+            }
+            self.study(&mut push, incoming.as_ref(), &brief)?;
+            let proposal = Box::new(Proposal { push, door: caller.door, incoming });
+            match self.ask(|back| Event::Decide(proposal, back))?? {
+                Decided::Done(outcome) => return Ok(self.answer(*outcome)),
+                // What was learned of the commits may no longer be so.
+                Decided::Moved(again) => incoming = again,
+            }
+        }
+        Err(RefereeError::Busy)
+    }
+
+    /// Lands what is to land and tells what became of everything. What was carried out stays so whatever fails here.
+    fn answer(&self, mut outcome: Outcome) -> PushAnswer {
+        let accepted = self.land_all(&mut outcome);
         let agent = outcome.push.speaker.agent.clone();
-        let status = outcome.push.options.status.then(|| self.status(agent)).transpose()?;
-        let mainline = self.ask(Event::Brief)?.mainline;
-        let kind = self.store.hash_kind();
-        Ok(answer::decided(&outcome, &accepted, status.as_ref(), mainline.as_ref(), kind))
+        let status = outcome.push.options.status.then(|| self.status(agent)).and_then(Result::ok);
+        answer::decided(&outcome, &accepted, status.as_ref(), self.store.hash_kind())
     }
 
     fn status(&self, agent: Option<AgentId>) -> Result<Status, RefereeError> {
@@ -199,48 +219,35 @@ impl Repository {
         Ok(expand(request, options, caller, &ground))
     }
 
-    /// What is pushed to a ref that is stored must be there whole, down to what the repository already reaches.
-    fn check_connected(
+    /// The commands whose value is not there whole, down to what the repository already reaches, and what is missing.
+    /// Only refs that are stored ask for that.
+    fn incomplete(
         &self,
-        push: &mut Push,
+        request: &PushRequest,
         incoming: Option<&Quarantine>,
-    ) -> Result<(), RefereeError> {
-        let stored = |ask: &Ask| {
-            !matches!(
-                ask,
-                Ask::Broken(_)
-                    | Ask::Claim(_)
-                    | Ask::Release(_)
-                    | Ask::Tell
-                    | Ask::ClaimDocument(..)
-            )
-        };
-        let reached: BTreeSet<Oid> = self.store.refs()?.into_iter().map(|r| r.oid).collect();
-        let tips: Vec<(usize, Oid)> = push
+    ) -> Result<Vec<(usize, String)>, RefereeError> {
+        let mut tips: Vec<(usize, Oid)> = request
             .commands
             .iter()
             .enumerate()
-            .filter(|(_, command)| stored(&command.ask))
+            .filter(|(_, command)| RefName::new(&command.name).is_ok_and(|name| stores(&name)))
             .filter_map(|(n, command)| Some((n, command.new?)))
-            .filter(|(_, tip)| !reached.contains(tip))
             .collect();
         if tips.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
+        let reached: BTreeSet<Oid> = self.store.refs()?.into_iter().map(|r| r.oid).collect();
+        tips.retain(|(_, tip)| !reached.contains(tip));
         let own = incoming.is_none().then(|| self.store.quarantine()).transpose()?;
-        let Some(quarantine) = incoming.or(own.as_ref()) else { return Ok(()) };
+        let (Some(quarantine), false) = (incoming.or(own.as_ref()), tips.is_empty()) else {
+            return Ok(Vec::new());
+        };
         let all: Vec<Oid> = tips.iter().map(|(_, tip)| *tip).collect();
         if quarantine.check_connected(&all).is_ok() {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        for (n, tip) in tips {
-            if let Err(error) = quarantine.check_connected(&[tip])
-                && let Some(command) = push.commands.get_mut(n)
-            {
-                command.ask = Ask::Broken(Refusal::Incomplete { why: error.to_string() });
-            }
-        }
-        Ok(())
+        let missing = |tip| quarantine.check_connected(&[tip]).err().map(|e| e.to_string());
+        Ok(tips.into_iter().filter_map(|(n, tip)| Some((n, missing(tip)?))).collect())
     }
 
     fn study(
@@ -270,7 +277,7 @@ impl Repository {
     }
 
     /// Lands what the verdict says is to land. A dry run composes among its own objects, which go with it.
-    fn land_all(&self, outcome: &mut Outcome) -> Result<Vec<(usize, Accepted)>, RefereeError> {
+    fn land_all(&self, outcome: &mut Outcome) -> Vec<(usize, Accepted)> {
         let commits: Vec<(usize, Oid)> = outcome
             .verdict
             .commands
@@ -284,15 +291,18 @@ impl Repository {
         let agent = outcome.push.speaker.agent.as_ref();
         let mut accepted = Vec::new();
         for (n, commit) in commits {
-            accepted.push((
-                n,
-                match &mut outcome.scratch {
-                    Some(scratch) => self.would_land(commit, agent, scratch)?,
-                    None => self.land(commit, agent)?,
-                },
-            ));
+            let landed = match (outcome.push.options.dry_run, &mut outcome.scratch) {
+                (false, _) => self.land(commit, agent),
+                (true, Some(scratch)) => self.would_land(commit, agent, scratch),
+                (true, None) => continue,
+            };
+            let landed = landed.unwrap_or_else(|error| {
+                tracing::warn!(error = &error as &dyn std::error::Error, "landing failed");
+                Accepted::Failed(answer::chain(&error))
+            });
+            accepted.push((n, landed));
         }
-        Ok(accepted)
+        accepted
     }
 
     fn land(&self, commit: Oid, agent: Option<&AgentId>) -> Result<Accepted, RefereeError> {
@@ -311,8 +321,8 @@ impl Repository {
                     Composed::Ready { to, footprint } => (to, footprint),
                 };
             let agent = agent.cloned();
-            let landing = Box::new(Landing { commit, agent, from, to, footprint, composed });
-            match self.ask(|back| Event::Land(landing, back))?? {
+            let landing = Box::new(Landing { commit, agent, from, to, footprint });
+            match self.ask(|back| Event::Land(landing, composed, back))?? {
                 Landed::Done { released } => {
                     return Ok(Accepted::Landed { from, to, released });
                 }
@@ -321,7 +331,7 @@ impl Repository {
                 Landed::Moved => {}
             }
         }
-        Err(RefereeError::Contended)
+        Err(RefereeError::Busy)
     }
 
     /// What [`Repository::land`] would say, moving nothing.
@@ -366,6 +376,23 @@ impl Repository {
         let events = self.events.as_ref().ok_or(RefereeError::Closed)?;
         events.send(event(back)).map_err(|_| RefereeError::Closed)?;
         answer.recv().map_err(|_| RefereeError::Closed)
+    }
+}
+
+/// Whether a push to the name, if it is done, makes a stored ref name what was pushed.
+fn stores(name: &RefName) -> bool {
+    match refs::address(name) {
+        Address::Head
+        | Address::Tag
+        | Address::Other
+        | Address::Change(_)
+        | Address::Wip(..)
+        | Address::Request(Request::Accept | Request::For(_)) => true,
+        Address::Current
+        | Address::Claim(_)
+        | Address::AgentState(_)
+        | Address::Request(Request::Claim(_) | Request::Release(_) | Request::Tell)
+        | Address::Unknown => false,
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn tell(status: &Status, envelope: &mut Envelope) {
         let hold = if who == "you" { "hold" } else { "holds" };
         envelope.details.push(Line::new(format!(
             "{who} {hold} {}{}, lease left {left} (epoch {})",
-            claim.resource,
+            claim.resource.shown(),
             task(&claim.intent),
             claim.epoch
         )));

@@ -10,7 +10,7 @@ use zit_store::RefusedUpdate;
 
 /// Who stands in the way of a claim or a landing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub(crate) struct Holder {
     /// Whose claim or work it is.
     pub agent: AgentId,
     /// What it is for, in that agent's words.
@@ -23,7 +23,7 @@ pub struct Holder {
 
 /// How something is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub(crate) enum Hold {
     /// By a live claim.
     Claim {
         /// What is left of its lease.
@@ -40,7 +40,7 @@ pub enum Hold {
 
 /// One reason why a landing would not hold on what landed before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Staleness {
+pub(crate) struct Staleness {
     /// The two units that meet.
     pub conflict: Conflict,
     /// The commit on current that wrote theirs, and its author.
@@ -49,7 +49,7 @@ pub struct Staleness {
 
 /// Why something asked for is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// The refname is none.
     BadName {
         /// Which rule it breaks.
@@ -168,6 +168,18 @@ pub enum Refusal {
     },
     /// The push names the ref more than once.
     Duplicate,
+    /// The push both claims and releases it.
+    Contradiction {
+        /// The resource.
+        resource: Resource,
+    },
+    /// More than is taken of something.
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much is taken.
+        max: usize,
+    },
     /// An atomic push, and another of its refs was refused.
     Atomic {
         /// That ref.
@@ -182,7 +194,7 @@ pub enum Refusal {
 
 /// What one command or option comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// It is done.
     Do(Step),
     /// It was so already.
@@ -193,7 +205,7 @@ pub enum Decision {
 
 /// What was so already.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Already {
+pub(crate) enum Already {
     /// There is no such claim to release.
     NoClaim(Resource),
     /// The change has landed before.
@@ -204,7 +216,7 @@ pub enum Already {
 
 /// One thing to do. Each carries all that its execution needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Move a ref; an item may open, move or close with it.
     Update {
         /// The ref.
@@ -248,7 +260,7 @@ pub enum Step {
 
 /// What becomes of the item that a ref carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ItemStep {
+pub(crate) enum ItemStep {
     /// The ref carries no item.
     None,
     /// It carries this one now.
@@ -266,7 +278,7 @@ pub enum ItemStep {
 
 /// A claim to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grant {
+pub(crate) struct Grant {
     /// What is claimed.
     pub resource: Resource,
     /// By whom.
@@ -290,7 +302,7 @@ pub struct Grant {
 /// What the referee decided about a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a verdict that is not carried out leaves the push unanswered"]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// One for each command, in the order sent.
     pub commands: Vec<Decision>,
     /// One for each claim and release given as an option, with the text as given.
@@ -299,19 +311,10 @@ pub struct Verdict {
 
 impl Verdict {
     /// Everything that is to be done, commands first.
-    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
         self.commands.iter().chain(self.options.iter().map(|(_, d)| d)).filter_map(|d| match d {
             Decision::Do(step) => Some(step),
             Decision::Nothing(_) | Decision::Refuse(_) => None,
-        })
-    }
-
-    /// The first refusal, if there is any.
-    #[must_use]
-    pub fn refusal(&self) -> Option<&Refusal> {
-        self.commands.iter().chain(self.options.iter().map(|(_, d)| d)).find_map(|d| match d {
-            Decision::Refuse(refusal) => Some(refusal),
-            Decision::Do(_) | Decision::Nothing(_) => None,
         })
     }
 }

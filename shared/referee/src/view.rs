@@ -15,13 +15,13 @@ use crate::verdict::{Hold, Holder};
 
 /// Everything that judging looks at.
 #[derive(Clone, Debug, Default)]
-pub struct View {
+pub(crate) struct View {
     /// The branch that changes land on; `None` until the first branch is pushed.
     pub mainline: Option<RefName>,
     /// Where `refs/zit/current` stands.
     pub current: Option<Oid>,
     /// Where the mainline branch stands, when stock git moved it away from current.
-    pub diverged: Option<Option<Oid>>,
+    pub diverged: Option<Strayed>,
     /// What `zit.toml` of current settles.
     pub settings: Settings,
     /// Claims by key.
@@ -34,9 +34,13 @@ pub struct View {
     pub next_epoch: u64,
 }
 
+/// Where the mainline branch stands after stock git moved it away from current; `None` when it is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Strayed(pub(crate) Option<Oid>);
+
 /// A claim that stands.
 #[derive(Clone, Debug)]
-pub struct Claim {
+pub(crate) struct Claim {
     /// What is claimed.
     pub resource: Resource,
     /// Who holds it.
@@ -57,7 +61,7 @@ pub struct Claim {
 
 /// What is remembered of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentRecord {
+pub(crate) struct AgentRecord {
     /// The principal that owns it: the first that wrote it.
     pub principal: String,
     /// The intent it stated last.
@@ -68,7 +72,7 @@ pub struct AgentRecord {
 
 /// One agent's branch, wip head or change that has not landed.
 #[derive(Clone, Debug)]
-pub struct OpenItem {
+pub(crate) struct OpenItem {
     /// Whose it is.
     pub agent: AgentId,
     /// Which task.
@@ -88,13 +92,13 @@ pub struct OpenItem {
 impl Claim {
     /// What is left of the lease; `None` once it has lapsed.
     #[must_use]
-    pub fn left(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn left(&self, now: Instant) -> Option<Duration> {
         self.lease.checked_sub(now.since(self.renewed)).filter(|left| !left.is_zero())
     }
 
     /// The claim as something that stands in the way.
     #[must_use]
-    pub fn holder(&self, now: Instant) -> Holder {
+    pub(crate) fn holder(&self, now: Instant) -> Holder {
         Holder {
             agent: self.agent.clone(),
             intent: self.intent.clone(),
@@ -107,7 +111,7 @@ impl Claim {
 impl View {
     /// Other agents' live claims that overlap `resource`.
     #[must_use]
-    pub fn claims_against(
+    pub(crate) fn claims_against(
         &self,
         agent: &AgentId,
         resource: &Resource,
@@ -124,7 +128,7 @@ impl View {
     /// Other agents' lapsed claims that overlap `resource` at another key. A claim that is granted over them ends them:
     /// left standing, a restart, which observes every claim afresh, would make both live.
     #[must_use]
-    pub fn lapsed_against(
+    pub(crate) fn lapsed_against(
         &self,
         agent: &AgentId,
         resource: &Resource,
@@ -141,7 +145,7 @@ impl View {
 
     /// Other agents' in-flight writes that overlap `resource`, pushed within the time that `zit.toml` gives them.
     #[must_use]
-    pub fn inflight_against(
+    pub(crate) fn inflight_against(
         &self,
         agent: &AgentId,
         resource: &Resource,
@@ -169,7 +173,12 @@ impl View {
     /// # Source
     /// `spec/claims.md`, "Held".
     #[must_use]
-    pub fn held_against(&self, agent: &AgentId, resource: &Resource, now: Instant) -> Vec<Holder> {
+    pub(crate) fn held_against(
+        &self,
+        agent: &AgentId,
+        resource: &Resource,
+        now: Instant,
+    ) -> Vec<Holder> {
         let mut holders = self.claims_against(agent, resource, now);
         if self.settings.inflight == Policy::Refuse {
             holders.extend(self.inflight_against(agent, resource, now));
@@ -179,7 +188,7 @@ impl View {
 
     /// Other agents' live claims on anything that `footprint` writes.
     #[must_use]
-    pub fn fences_against(
+    pub(crate) fn fences_against(
         &self,
         agent: Option<&AgentId>,
         footprint: &Footprint,
@@ -194,13 +203,13 @@ impl View {
     }
 
     /// The open items of one agent.
-    pub fn items_of<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a OpenItem> {
+    pub(crate) fn items_of<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a OpenItem> {
         self.items.values().filter(move |item| item.agent == *agent)
     }
 
     /// The principal that owns `agent`, unless it is `principal` or nobody yet.
     #[must_use]
-    pub fn foreign_owner(&self, agent: &AgentId, principal: &Principal) -> Option<&str> {
+    pub(crate) fn foreign_owner(&self, agent: &AgentId, principal: &Principal) -> Option<&str> {
         self.agents
             .get(agent)
             .map(|r| r.principal.as_str())

@@ -6,24 +6,22 @@
 use std::time::Duration;
 
 use zit_model::envelope::{Command, Line};
-use zit_model::{AgentId, Oid, RefName, Resource, quote};
+use zit_model::{AgentId, Oid, Prompt, Resource, quote};
 
 use crate::verdict::{Hold, Holder, Refusal, Staleness};
 
 /// The longest reason in a report, in bytes. Source: `spec/results.md`, "Reports".
 pub(crate) const MAX_REASON: usize = 120;
 
-/// What printed commands are built on.
+/// What refusals are told with.
 #[derive(Clone, Debug)]
-pub(crate) struct Voice<'a> {
-    /// The mainline's short name.
-    pub(crate) mainline: String,
-    /// The agent that commands must name by option, because the push did so too.
-    pub(crate) agent: Option<&'a AgentId>,
+pub(crate) struct Voice {
+    /// What printed commands are built on.
+    pub(crate) prompt: Prompt,
     /// The commit that the command at hand pushed.
     pub(crate) pushed: Option<Oid>,
     /// An agent id that nobody has, for those who have none.
-    pub(crate) free_agent: String,
+    pub(crate) free_agent: AgentId,
 }
 
 /// A refusal in words.
@@ -36,58 +34,40 @@ pub(crate) struct Told {
     pub(crate) options: Vec<Command>,
 }
 
-impl Voice<'_> {
-    /// `git push [-o zit.agent=…] [-o …] origin <refspec>`.
-    pub(crate) fn push(&self, options: &[&str], refspec: &str, why: &str) -> Command {
-        push_as(self.agent.map(AgentId::as_str), options, refspec, why)
-    }
-
-    /// The refspec of a request whose value does not matter.
-    pub(crate) fn request(&self, request: &str) -> String {
-        format!("origin/{}:{request}", self.mainline)
-    }
-
-    fn claim(&self, resource: &Resource, why: &str) -> Command {
-        self.push(&[], &self.request(&format!("refs/zit/claim/{}", resource.encode())), why)
+impl Voice {
+    fn mainline(&self) -> &str {
+        &self.prompt.mainline
     }
 
     fn status(&self, why: &str) -> Command {
-        self.push(&["zit.status"], &self.request("refs/zit/tell"), why)
+        self.prompt.push(&["zit.status"], &self.prompt.request("refs/zit/tell"), why)
     }
 
     fn land(&self, why: &str) -> Command {
-        self.push(&[], &format!("HEAD:refs/for/{}", self.mainline), why)
+        self.prompt.push(&[], &format!("HEAD:refs/for/{}", self.mainline()), why)
     }
 
     /// The same push again: by the commit, since only the pusher knows the branch.
     fn land_again(&self, why: &str) -> Command {
         match self.pushed {
-            Some(commit) => self.push(&[], &format!("{commit}:refs/for/{}", self.mainline), why),
+            Some(commit) => {
+                self.prompt.push(&[], &format!("{commit}:refs/for/{}", self.mainline()), why)
+            }
             None => self.land(why),
         }
     }
 
     fn rebuild(&self) -> Command {
-        let onto = format!("origin/{}", self.mainline);
+        let onto = format!("origin/{}", self.mainline());
         Command::git(["fetch", "origin"], "rebuild the change on what landed, then land it")
             .then(&Command::git(["rebase", &onto], ""))
             .then(&self.land(""))
     }
 }
 
-fn push_as(agent: Option<&str>, options: &[&str], refspec: &str, why: &str) -> Command {
-    let agent = agent.map(|agent| format!("zit.agent={agent}"));
-    let mut words = vec!["push"];
-    for option in agent.iter().map(String::as_str).chain(options.iter().copied()) {
-        words.extend(["-o", option]);
-    }
-    words.extend(["origin", refspec]);
-    Command::git(words, why)
-}
-
 /// Says why, by whom, and what to type.
 #[allow(clippy::too_many_lines, reason = "one arm a refusal, each a few words")]
-pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told {
+pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
     let told = |reason: String, details: Vec<Line>, options: Vec<Command>| Told {
         reason: quote::cut(&quote::one_line(&reason), MAX_REASON),
         details,
@@ -107,7 +87,10 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
             vec![voice.status("who is at work here, and on what")],
         ),
         Refusal::RefereeOnly => told(
-            format!("only the referee writes it; land changes by HEAD:refs/for/{}", voice.mainline),
+            format!(
+                "only the referee writes it; land changes by HEAD:refs/for/{}",
+                voice.mainline()
+            ),
             Vec::new(),
             vec![voice.land("record HEAD as a change and land it")],
         ),
@@ -119,14 +102,13 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
         Refusal::NoAgent => {
             let option = format!("zit.agent={}", voice.free_agent);
             let refspec =
-                if needs_head(sent) { format!("HEAD:{sent}") } else { voice.request(sent) };
+                if needs_head(sent) { format!("HEAD:{sent}") } else { voice.prompt.request(sent) };
             told(
                 format!("say which agent you are: git push -o {option} …"),
                 vec![Line::new(
                     "or clone from http://<host>/@<agent>/<repo>, which says it with every push",
                 )],
-                vec![push_as(
-                    Some(&voice.free_agent),
+                vec![as_free_agent(voice).push(
                     &[],
                     &refspec,
                     "any id that is yours alone will do",
@@ -136,24 +118,23 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
         Refusal::ForeignAgent { agent, owner } => told(
             format!("agent {agent} belongs to {}; use another id", quote::quoted(owner)),
             Vec::new(),
-            vec![push_as(
-                Some(&voice.free_agent),
+            vec![as_free_agent(voice).push(
                 &[],
-                &voice.request("refs/zit/tell"),
+                &voice.prompt.request("refs/zit/tell"),
                 "an id that nobody has yet",
             )],
         ),
         Refusal::BadResource(error) => told(
             error.to_string(),
             vec![Line::new(error.hint())],
-            vec![voice.push(
+            vec![voice.prompt.push(
                 &["zit.claim=path/to/file#name"],
-                &voice.request("refs/zit/tell"),
+                &voice.prompt.request("refs/zit/tell"),
                 "the form of a resource",
             )],
         ),
         Refusal::KeyCollision { found } => told(
-            format!("its claim ref is taken by {found}; claim the whole file instead"),
+            format!("its claim ref is taken by {}; claim the whole file instead", found.shown()),
             Vec::new(),
             vec![voice.status("what is claimed")],
         ),
@@ -165,16 +146,18 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
         Refusal::Held { resource, holders } => {
             let held = holders.first().map_or_else(String::new, |first| held_by(first, resource));
             let works = holders.iter().filter_map(|holder| match &holder.hold {
-                Hold::InFlight { name, .. } => Some(see(name)),
+                Hold::InFlight { name, .. } => {
+                    Some(voice.prompt.fetch(name, "see their work, as FETCH_HEAD"))
+                }
                 Hold::Claim { .. } => None,
             });
             let mut options: Vec<Command> = works.collect();
             options.push(voice.status("who is at work, and how long each claim has left"));
-            options.push(voice.claim(resource, "ask again, once the lease has run out"));
+            options.push(voice.prompt.claim(resource, "ask again, once the lease has run out"));
             told(held, holders.iter().map(holder_line).collect(), options)
         }
         Refusal::NotYours { holder } => told(
-            format!("{} holds it, not you: {}", holder.agent, holder.resource),
+            format!("{} holds it, not you: {}", holder.agent, holder.resource.shown()),
             vec![holder_line(holder)],
             vec![voice.status("your own claims")],
         ),
@@ -189,32 +172,32 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
         Refusal::NotForward { current } => told(
             format!(
                 "{} is at {} and moves only forward; push HEAD:refs/for/{}",
-                voice.mainline,
+                voice.mainline(),
                 current.short(),
-                voice.mainline
+                voice.mainline()
             ),
             Vec::new(),
             vec![
                 voice.land("composes HEAD with what landed, if it still holds"),
                 Command::git(
-                    ["pull", "--rebase", "origin", &voice.mainline],
+                    ["pull", "--rebase", "origin", voice.mainline()],
                     "or take it in first",
                 ),
             ],
         ),
         Refusal::MainlineDelete => told(
-            format!("{} is the mainline and is never deleted", voice.mainline),
+            format!("{} is the mainline and is never deleted", voice.mainline()),
             vec![Line::new("an administrator chooses another one by git config zit.mainline")],
             vec![voice.status("what is open here")],
         ),
         Refusal::Diverged { mainline, current } => {
             let at =
                 mainline.map_or_else(|| "gone".to_owned(), |oid| format!("at {}", oid.short()));
-            let name = format!("refs/heads/{}", voice.mainline);
+            let name = format!("refs/heads/{}", voice.mainline());
             told(
                 format!(
                     "{} was moved by other means (now {at}, current {}); an administrator repairs it",
-                    voice.mainline,
+                    voice.mainline(),
                     current.short()
                 ),
                 vec![Line::new("run the command below in the repository on the server")],
@@ -228,7 +211,8 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
             Some(_) => told(
                 format!(
                     "changes land on {}; push HEAD:refs/for/{}",
-                    voice.mainline, voice.mainline
+                    voice.mainline(),
+                    voice.mainline()
                 ),
                 Vec::new(),
                 vec![voice.land("land HEAD there")],
@@ -236,11 +220,11 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
             None => told(
                 "nothing has landed yet; push the first branch".into(),
                 Vec::new(),
-                vec![voice.push(&[], "HEAD:refs/heads/main", "it becomes the mainline")],
+                vec![voice.prompt.push(&[], "HEAD:refs/heads/main", "it becomes the mainline")],
             ),
         },
         Refusal::NothingToLand => told(
-            format!("an accept needs a commit; push HEAD:refs/for/{}", voice.mainline),
+            format!("an accept needs a commit; push HEAD:refs/for/{}", voice.mainline()),
             Vec::new(),
             vec![voice.land("land HEAD")],
         ),
@@ -259,7 +243,7 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
             told(
                 format!("a change's ref is named by its commit: {}", value.short()),
                 Vec::new(),
-                vec![voice.push(&[], &format!("{value}:{name}"), "records the change")],
+                vec![voice.prompt.push(&[], &format!("{value}:{name}"), "records the change")],
             )
         }
         Refusal::CreateOnly => told(
@@ -280,18 +264,18 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
             with_discard(voice, vec![voice.rebuild()]),
         ),
         Refusal::Unrelated => told(
-            format!("shares no history with {}; rebuild it on what landed", voice.mainline),
+            format!("shares no history with {}; rebuild it on what landed", voice.mainline()),
             Vec::new(),
             with_discard(voice, vec![voice.rebuild()]),
         ),
         Refusal::Conflict { paths } => told(
             format!("conflicts with what landed in {}; rebase, then land again", list(paths)),
-            paths.iter().map(|path| Line::new(format!("conflict in {path}"))).collect(),
+            paths.iter().map(|p| Line::new(format!("conflict in {}", path(p)))).collect(),
             with_discard(voice, vec![voice.rebuild()]),
         ),
         Refusal::Fenced { holders } => {
             let reason = holders.first().map_or_else(String::new, |first| {
-                format!("writes {}, which {}", first.resource, fence(first))
+                format!("writes {}, which {}", first.resource.shown(), fence(first))
             });
             told(
                 reason,
@@ -319,9 +303,21 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
             Vec::new(),
             vec![voice.status("what is open here")],
         ),
-        Refusal::Atomic { culprit } => {
-            told(format!("not applied (see {})", quote::one_line(culprit)), Vec::new(), Vec::new())
-        }
+        Refusal::Contradiction { resource } => told(
+            format!("the push both claims and releases {}", resource.shown()),
+            Vec::new(),
+            vec![voice.prompt.claim(resource, "claim it alone")],
+        ),
+        Refusal::TooMany { what, max } => told(
+            format!("more than {max} {what}; push in several steps, or land what is done"),
+            Vec::new(),
+            vec![voice.status("what is open, and what is claimed")],
+        ),
+        Refusal::Atomic { culprit } => told(
+            format!("not applied (see {})", quote::cut(&quote::one_line(culprit), 80)),
+            Vec::new(),
+            Vec::new(),
+        ),
         Refusal::ClaimRequired { resource } => told(
             format!("not applied: the push requires the claim on {}", quote::one_line(resource)),
             Vec::new(),
@@ -330,11 +326,16 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice<'_>) -> Told 
     }
 }
 
+/// Commands that name the free agent.
+fn as_free_agent(voice: &Voice) -> Prompt {
+    Prompt { agent: Some(voice.free_agent.clone()), ..voice.prompt.clone() }
+}
+
 /// A refused change stays recorded, and holds what it writes, until its author drops it.
-fn with_discard(voice: &Voice<'_>, mut options: Vec<Command>) -> Vec<Command> {
+fn with_discard(voice: &Voice, mut options: Vec<Command>) -> Vec<Command> {
     if let Some(commit) = voice.pushed {
         let refspec = format!(":{}", zit_model::refs::change(commit));
-        options.push(voice.push(&[], &refspec, "or drop the recorded change"));
+        options.push(voice.prompt.push(&[], &refspec, "or drop the recorded change"));
     }
     options
 }
@@ -348,6 +349,7 @@ fn needs_head(sent: &str) -> bool {
 
 /// The first holder in one line, with the way out.
 fn held_by(holder: &Holder, resource: &Resource) -> String {
+    let resource = resource.shown();
     match &holder.hold {
         Hold::Claim { left } => {
             let left = time(*left);
@@ -377,28 +379,29 @@ pub(crate) fn holder_line(holder: &Holder) -> Line {
     };
     Line::new(match &holder.hold {
         Hold::Claim { left } => {
-            format!("{}{doing} holds {}, lease left {}", holder.agent, holder.resource, time(*left))
+            format!(
+                "{}{doing} holds {}, lease left {}",
+                holder.agent,
+                holder.resource.shown(),
+                time(*left)
+            )
         }
         Hold::InFlight { name, since } => format!(
             "{}{doing} is writing {} on {name}, pushed {} ago",
             holder.agent,
-            holder.resource,
+            holder.resource.shown(),
             time(*since)
         ),
     })
-}
-
-fn see(name: &RefName) -> Command {
-    Command::git(["fetch", "origin", &name.to_string()], "see their work, as FETCH_HEAD")
 }
 
 fn stale_reason(reasons: &[Staleness]) -> String {
     let Some(first) = reasons.first() else { return "stale".into() };
     let who = first.landed.as_ref().map_or_else(
         || "what landed".to_owned(),
-        |(commit, author)| format!("{} ({})", quote::one_line(author), commit.short()),
+        |(commit, author)| format!("{} ({})", quote::quoted(author), commit.short()),
     );
-    format!("stale: {} was written by {who}; rebase and land again", first.conflict.theirs)
+    format!("stale: {} was written by {who}; rebase and land again", first.conflict.theirs.shown())
 }
 
 fn staleness_line(reason: &Staleness) -> Line {
@@ -408,23 +411,36 @@ fn staleness_line(reason: &Staleness) -> Line {
     let conflict = &reason.conflict;
     let what = match conflict.kind {
         zit_footprint::ConflictKind::WriteWrite => {
-            format!("both write {}", conflict.theirs)
+            format!("both write {}", conflict.theirs.shown())
         }
         zit_footprint::ConflictKind::ReadWrite => {
-            format!("your {} relies on {}, which changed", conflict.mine, conflict.theirs)
+            format!(
+                "your {} relies on {}, which changed",
+                conflict.mine.shown(),
+                conflict.theirs.shown()
+            )
         }
         zit_footprint::ConflictKind::WriteRead => {
-            format!("{} relies on {}, which you change", conflict.theirs, conflict.mine)
+            format!(
+                "{} relies on {}, which you change",
+                conflict.theirs.shown(),
+                conflict.mine.shown()
+            )
         }
     };
     Line::new(format!("{what}{who}"))
 }
 
+/// A path of the repository, which any bytes may make up.
+fn path(path: &str) -> String {
+    Resource::file(path).map_or_else(|| quote::quoted(path), |file| file.shown())
+}
+
 fn list(paths: &[String]) -> String {
     match paths {
         [] => "the same lines".into(),
-        [one] => quote::one_line(one),
-        [one, more @ ..] => format!("{} and {} more", quote::one_line(one), more.len()),
+        [one] => path(one),
+        [one, more @ ..] => format!("{} and {} more", path(one), more.len()),
     }
 }
 

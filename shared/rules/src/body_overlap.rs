@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule =
                 Some(write) if write.interface => "is changing the signature of",
                 _ => "is changing",
             };
-            format!("{what} {}, and so are you", pair.conflict.theirs)
+            format!("{what} {}, and so are you", pair.conflict.theirs.shown())
         },
         subject: |pair| pair.conflict.theirs.clone(),
     };

@@ -9,7 +9,11 @@ pub(crate) const RULE: Rule = Rule {
     kind: "callee_changed",
     find: |pair| (pair.conflict.kind == ConflictKind::ReadWrite).then_some(Severity::Act),
     says: |pair| {
-        format!("is changing {}, which your {} refers to", pair.conflict.theirs, pair.conflict.mine)
+        format!(
+            "is changing {}, which your {} refers to",
+            pair.conflict.theirs.shown(),
+            pair.conflict.mine
+        )
     },
     subject: |pair| pair.conflict.theirs.clone(),
 };

@@ -11,7 +11,8 @@ pub(crate) const RULE: Rule = Rule {
     says: |pair| {
         format!(
             "refers to {} in {}, which you are changing",
-            pair.conflict.mine, pair.conflict.theirs
+            pair.conflict.mine.shown(),
+            pair.conflict.theirs.shown()
         )
     },
     subject: |pair| pair.conflict.mine.clone(),

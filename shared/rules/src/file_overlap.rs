@@ -14,6 +14,8 @@ pub(crate) const RULE: Rule = Rule {
             .any(|resource| *resource.part() == Part::File);
         (pair.conflict.kind == ConflictKind::WriteWrite && whole).then_some(Severity::Warn)
     },
-    says: |pair| format!("is changing {}, and so are you", pair.conflict.theirs.path()),
+    says: |pair| {
+        format!("is changing {}, and so are you", pair.conflict.theirs.with(Part::File).shown())
+    },
     subject: |pair| pair.conflict.theirs.clone(),
 };

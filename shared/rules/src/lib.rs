@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 use zit_footprint::{Conflict, Footprint, Write, conflicts};
-use zit_model::envelope::{Command, Line, Note, Severity};
-use zit_model::{AgentId, ItemId, RefName, Resource, quote};
+use zit_model::envelope::{Line, Note, Severity};
+use zit_model::{AgentId, ItemId, Prompt, RefName, Resource, quote};
 
 /// One agent's open work, as the rules see it.
 #[derive(Clone, Copy)]
@@ -84,9 +84,9 @@ impl Pair<'_> {
 
 /// All notes for the agent of `mine`, gravest first, then by id.
 ///
-/// `mainline` is the branch's short name; the commands in options are built on it.
+/// `prompt` is what the commands in options are built on.
 #[must_use]
-pub fn evaluate(mine: &Work<'_>, others: &[Work<'_>], mainline: &str) -> Vec<Note> {
+pub fn evaluate(mine: &Work<'_>, others: &[Work<'_>], prompt: &Prompt) -> Vec<Note> {
     let mut problems: BTreeMap<(&'static str, Resource), Vec<Found>> = BTreeMap::new();
     for theirs in others {
         for conflict in conflicts(mine.footprint, theirs.footprint) {
@@ -103,7 +103,7 @@ pub fn evaluate(mine: &Work<'_>, others: &[Work<'_>], mainline: &str) -> Vec<Not
     }
     let mut notes: Vec<Note> = problems
         .into_iter()
-        .filter_map(|((kind, subject), found)| note(kind, &subject, mine.item, &found, mainline))
+        .filter_map(|((kind, subject), found)| note(kind, &subject, mine.item, &found, prompt))
         .collect();
     notes.sort_by(|a, b| (a.severity, &a.id).cmp(&(b.severity, &b.id)));
     notes
@@ -125,7 +125,9 @@ impl Found {
         };
         let mut evidence = vec![Line::new(format!(
             "yours: {} · theirs: {} in {}",
-            pair.conflict.mine, pair.conflict.theirs, pair.theirs.name
+            pair.conflict.mine.shown(),
+            pair.conflict.theirs.shown(),
+            pair.theirs.name
         ))];
         let moved = |write: &&Write| write.old_signature != write.new_signature;
         if let Some(write) = pair.their_write().filter(moved) {
@@ -151,15 +153,13 @@ fn note(
     subject: &Resource,
     my_item: &ItemId,
     found: &[Found],
-    mainline: &str,
+    prompt: &Prompt,
 ) -> Option<Note> {
     let first = found.iter().min_by_key(|f| f.severity)?;
     let title = match found.len() - 1 {
         0 => first.title.clone(),
         more => format!("{} (and {more} more)", first.title),
     };
-    let their_ref = first.their_ref.to_string();
-    let claim = format!("origin/{mainline}:refs/zit/claim/{}", subject.encode());
     Some(Note {
         id: note_id(kind, subject, my_item),
         kind,
@@ -167,8 +167,8 @@ fn note(
         title: Line::new(title),
         evidence: found.iter().flat_map(|f| f.evidence.iter().cloned()).collect(),
         options: vec![
-            Command::git(["fetch", "origin", &their_ref], "see their work, as FETCH_HEAD"),
-            Command::git(["push", "origin", &claim], "ask to be its one owner"),
+            prompt.fetch(&first.their_ref, "see their work, as FETCH_HEAD"),
+            prompt.claim(subject, "ask to be its one owner"),
         ],
     })
 }

@@ -16,6 +16,8 @@ pub(crate) const RULE: Rule = Rule {
             && theirs.interface)
             .then_some(Severity::Act)
     },
-    says: |pair| format!("is changing the signature of {}, and so are you", pair.conflict.theirs),
+    says: |pair| {
+        format!("is changing the signature of {}, and so are you", pair.conflict.theirs.shown())
+    },
     subject: |pair| pair.conflict.theirs.clone(),
 };

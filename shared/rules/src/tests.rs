@@ -7,6 +7,10 @@ use super::*;
 
 const BASE: &str = "fn parse(text: &str) -> u32 { 1 }\n\nfn load() { let x = 1; }\n";
 
+fn prompt() -> Prompt {
+    Prompt { mainline: "main".into(), agent: None }
+}
+
 fn footprint(path: &str, old: &str, new: &str) -> Footprint {
     let side = |text| Some(Side { kind: FileKind::Regular, bytes: text });
     let path: Resource = path.parse().unwrap();
@@ -27,7 +31,8 @@ fn check(mine: &Footprint, theirs: &Footprint, expected: &[&str]) {
         footprint,
         age: Age::Fresh,
     };
-    let notes = evaluate(&work(&me, mine, None), &[work(&them, theirs, Some("Be strict"))], "main");
+    let notes =
+        evaluate(&work(&me, mine, None), &[work(&them, theirs, Some("Be strict"))], &prompt());
     let found: Vec<String> = notes
         .iter()
         .map(|n| format!("{} {} {}", n.severity.as_str(), n.kind, n.title.as_str()))
@@ -127,7 +132,7 @@ fn work_that_has_grown_old_makes_info_notes() {
     let notes = evaluate(
         &work(&agents[0], &mine, Age::Fresh),
         &[work(&agents[1], &theirs, Age::Stale)],
-        "main",
+        &prompt(),
     );
     assert_eq!(notes[0].severity, Severity::Info);
 }
@@ -148,8 +153,8 @@ fn one_problem_with_two_counterparts_is_one_note_with_a_stable_id() {
         age: Age::Fresh,
     };
     let others = [work(&agents[1], &theirs), work(&agents[2], &theirs)];
-    let both = evaluate(&work(&agents[0], &mine), &others, "main");
-    let one = evaluate(&work(&agents[0], &mine), &others[..1], "main");
+    let both = evaluate(&work(&agents[0], &mine), &others, &prompt());
+    let one = evaluate(&work(&agents[0], &mine), &others[..1], &prompt());
     assert_eq!(both.len(), 1);
     assert_eq!(both[0].id, one[0].id);
     assert!(both[0].title.as_str().ends_with("(and 1 more)"), "{:?}", both[0].title);
@@ -170,8 +175,8 @@ fn an_option_is_a_command_that_runs_as_it_stands() {
         footprint,
         age: Age::Fresh,
     };
-    let notes = evaluate(&work(&agents[0], &mine), &[work(&agents[1], &theirs)], "main");
-    let options: Vec<&str> = notes[0].options.iter().map(Command::as_str).collect();
+    let notes = evaluate(&work(&agents[0], &mine), &[work(&agents[1], &theirs)], &prompt());
+    let options: Vec<&str> = notes[0].options.iter().map(|command| command.as_str()).collect();
     assert_eq!(
         options,
         [

@@ -20,7 +20,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// What `<git dir>/config` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepoConfig {
-    /// `zit.mainline`, as a branch name or a full refname; `None` when unset or not a refname.
+    /// `zit.mainline`, as a branch's name or full refname; `None` when unset or neither.
     pub mainline: Option<RefName>,
     /// `uploadpack.allowFilter`: whether a fetch may ask for a partial clone.
     pub allow_filter: bool,
@@ -129,11 +129,11 @@ fn mainline(name: &[u8]) -> Option<RefName> {
     } else {
         [b"refs/heads/".as_slice(), name].concat()
     };
-    RefName::new(&full)
-        .inspect_err(
-            |_| tracing::warn!(name = %name.as_bstr(), "zit.mainline is not a branch name"),
-        )
-        .ok()
+    let branch = RefName::new(&full).ok().filter(|name| name.branch().is_some());
+    if branch.is_none() {
+        tracing::warn!(name = %name.as_bstr(), "zit.mainline is not a branch's name");
+    }
+    branch
 }
 
 #[cfg(test)]
@@ -152,7 +152,9 @@ mod tests {
         for text in ["[zit]\nmainline = trunk\n", "[zit]\nmainline = refs/heads/trunk\n"] {
             assert_eq!(read(text).mainline.unwrap().to_string(), "refs/heads/trunk");
         }
-        assert_eq!(read("[zit]\nmainline = a..b\n").mainline, None);
+        for other in ["a..b", "refs/tags/v1", "refs/zit/current"] {
+            assert_eq!(read(&format!("[zit]\nmainline = {other}\n")).mainline, None, "{other}");
+        }
         assert_eq!(read("").mainline, None);
     }
 

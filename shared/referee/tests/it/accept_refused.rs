@@ -33,7 +33,7 @@ fn a_change_of_what_landed_is_stale_and_names_who_wrote_it() {
     let text = refused(
         &[("src/a.rs", &source("10", "2"))],
         ("x", &[("src/a.rs", &source("11", "2"))]),
-        "stale: src/a.rs#one was written by Linus (",
+        "stale: src/a.rs#one was written by \"Linus\" (",
     );
     assert!(text.contains("both write src/a.rs#one, landed by \"Linus\" in "), "{text}");
     assert!(
@@ -50,7 +50,7 @@ fn a_change_that_relies_on_an_interface_that_changed_is_stale() {
     let text = refused(
         &[("src/a.rs", &wider)],
         ("x", &[("src/b.rs", "pub fn three() -> u32 {\n    one()\n}\n")]),
-        "stale: src/a.rs#one was written by Linus",
+        "stale: src/a.rs#one was written by \"Linus\"",
     );
     assert!(text.contains("your src/b.rs#three relies on src/a.rs#one, which changed"), "{text}");
 }
@@ -61,7 +61,7 @@ fn a_change_of_an_interface_that_what_landed_relies_on_is_stale() {
     let text = refused(
         &[("src/b.rs", "pub fn three() -> u32 {\n    one()\n}\n")],
         ("x", &[("src/a.rs", &wider)]),
-        "stale: src/b.rs#three was written by Linus",
+        "stale: src/b.rs#three was written by \"Linus\"",
     );
     assert!(text.contains("src/b.rs#three relies on src/a.rs#one, which you change"), "{text}");
 }
@@ -71,7 +71,7 @@ fn a_declared_read_of_what_landed_is_stale() {
     refused(
         &[("src/a.rs", &source("10", "2"))],
         ("Use one\n\nZit-Read: src/a.rs#one\n", &[("src/b.rs", "fn x() {}\n")]),
-        "stale: src/a.rs#one was written by Linus",
+        "stale: src/a.rs#one was written by \"Linus\"",
     );
 }
 

@@ -6,6 +6,7 @@ mod accept_refused;
 mod claims;
 mod documents;
 mod inflight;
+mod intruders;
 mod items;
 mod mainline;
 mod options;

@@ -36,8 +36,8 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 struct Model {
     now: u64,
     claims: BTreeMap<&'static str, (&'static str, u64)>,
-    /// The highest epoch seen on each resource, and all that were ever given to a new owner.
-    epochs: BTreeMap<&'static str, u64>,
+    /// The owner and the epoch seen last on each resource.
+    epochs: BTreeMap<&'static str, (&'static str, u64)>,
 }
 
 impl Model {
@@ -100,10 +100,11 @@ fn check(world: &World, model: &mut Model) {
             "{thing}"
         );
     }
-    for (thing, _) in live {
+    for (thing, owner) in live {
         let epoch = world.claim_document(thing)["epoch"].as_u64().unwrap();
-        let last = model.epochs.insert(thing, epoch).unwrap_or(0);
-        assert!(epoch >= last, "{thing} went from epoch {last} to {epoch}");
+        let Some((before, last)) = model.epochs.insert(thing, (owner, epoch)) else { continue };
+        let forward = if before == owner { epoch >= last } else { epoch > last };
+        assert!(forward, "{thing} of {owner} went from epoch {last} of {before} to {epoch}");
     }
 }
 

@@ -252,6 +252,10 @@ impl World {
         git(&self.path, words, b"")
     }
 
+    pub(crate) fn git_reading(&self, words: &[&str], input: &str) -> String {
+        git(&self.path, words, input.as_bytes())
+    }
+
     /// Every ref and its value, as stock git sees them.
     pub(crate) fn refs(&self) -> BTreeMap<String, Oid> {
         let listed = self.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);

@@ -1,0 +1,486 @@
+//! Plans: everything that one ref transaction does, and what it changes in the view once the refs have moved.
+//!
+//! A plan is made from a verdict's steps, from a landing, or from what stock git did to the mainline. Making one writes
+//! documents into a quarantine and moves nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use zit_model::refs::Address;
+use zit_model::settings::Settings;
+use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, Resource, refs};
+use zit_store::{Objects, Quarantine, StoreError};
+
+use crate::actor::Actor;
+use crate::documents::{claim_document, standing, state_document};
+use crate::landing::Landing;
+use crate::open;
+use crate::push::Push;
+use crate::verdict::{Decision, Grant, ItemStep, Step, Verdict};
+use crate::view::{AgentRecord, Claim, OpenItem};
+
+/// What was written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CarriedOut {
+    /// Items that this push opened or moved.
+    pub(crate) opened: Vec<OpenItem>,
+    /// Claims written, with the value of their refs.
+    pub(crate) granted: Vec<(Grant, Oid)>,
+    /// Claims that ended because what they were for has landed.
+    pub(crate) released: Vec<Resource>,
+}
+
+impl CarriedOut {
+    /// The agent of the opened items, for a push whose agent is its commits' author.
+    pub(crate) fn author(&self) -> Option<AgentId> {
+        self.opened.first().map(|item| item.agent.clone())
+    }
+}
+
+/// Which part of the push a ref update belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The command with this index.
+    Command(usize),
+    /// The option with this index.
+    Wish(usize),
+    /// The state of an agent that the push touches.
+    State(AgentId),
+    /// What moves with current.
+    Landing,
+}
+
+/// What planning looks at.
+struct Ground<'a> {
+    actor: &'a Actor,
+    push: &'a Push,
+    /// The pushed objects, and the repository's.
+    objects: &'a Objects,
+    now: Now,
+}
+
+/// What changes in the view once the refs have moved.
+enum Effect {
+    Item(RefName, Option<OpenItem>),
+    Claim(String, Option<Claim>),
+    Renew(String),
+    Current(Oid, Settings),
+    State(AgentId, Oid),
+}
+
+/// Everything that one transaction does.
+#[derive(Default)]
+pub(crate) struct Plan {
+    updates: Vec<(Origin, RefUpdate)>,
+    effects: Vec<Effect>,
+    done: CarriedOut,
+    agents: BTreeMap<AgentId, AgentRecord>,
+    highest_epoch: Option<u64>,
+    needs_pack: bool,
+    moves_mainline: bool,
+}
+
+impl Plan {
+    /// The plan of what a verdict says is to be done.
+    pub(crate) fn of(
+        actor: &Actor,
+        push: &Push,
+        verdict: &Verdict,
+        objects: &Objects,
+        made: &mut Quarantine,
+        now: Now,
+    ) -> Result<Self, StoreError> {
+        let mut plan = Self::default();
+        let ground = Ground { actor, push, objects, now };
+        let decisions = verdict.commands.iter().enumerate().map(|(n, d)| (Origin::Command(n), d));
+        let options = verdict.options.iter().enumerate().map(|(n, (_, d))| (Origin::Wish(n), d));
+        let steps = decisions.chain(options).filter_map(|(origin, decision)| match decision {
+            Decision::Do(step) => Some((origin, step)),
+            Decision::Nothing(_) | Decision::Refuse(_) => None,
+        });
+        // What moves the mainline comes last: it closes also what this very push opens.
+        let (forward, others): (Vec<_>, Vec<_>) =
+            steps.partition(|(_, step)| matches!(step, Step::Forward { .. }));
+        for (origin, step) in others.into_iter().chain(forward) {
+            plan.step(&ground, origin, step, made)?;
+        }
+        plan.meet_speaker(actor, push);
+        plan.states(actor, made, now)?;
+        Ok(plan)
+    }
+
+    fn step(
+        &mut self,
+        ground: &Ground<'_>,
+        origin: Origin,
+        step: &Step,
+        made: &mut Quarantine,
+    ) -> Result<(), StoreError> {
+        let Ground { actor, push, objects, now } = *ground;
+        match step {
+            Step::Update { update, item } => {
+                self.item(ground, &origin, update, item);
+                self.update(origin, update.clone());
+            }
+            Step::Forward { mainline, current } => {
+                self.moves_mainline = true;
+                self.needs_pack = true;
+                self.updates.push((origin, mainline.clone()));
+                if let Some(to) = current.change.new_value() {
+                    self.advance(actor, current.clone(), to, objects)?;
+                }
+            }
+            Step::Grant(grant) => {
+                let key = grant.resource.key();
+                let oid = claim_document(grant, made, now)?;
+                for (key, old) in &grant.supersedes {
+                    self.end_claim(key, *old, origin.clone());
+                }
+                // What this push ended to make room for another of its claims, it may also take.
+                let name = refs::claim(&key);
+                self.updates.retain(|(_, update)| update.name != name);
+                if let Some(change) = RefChange::between(grant.expected, Some(oid)) {
+                    self.updates.push((origin, RefUpdate { name: refs::claim(&key), change }));
+                }
+                self.highest_epoch = self.highest_epoch.max(Some(grant.epoch));
+                self.effects.push(Effect::Claim(key, Some(standing(grant, oid, now))));
+                self.done.granted.push((grant.clone(), oid));
+                self.meet(actor, &grant.agent, push.principal());
+            }
+            Step::Renew { resource, .. } => self.effects.push(Effect::Renew(resource.key())),
+            Step::Release { resource, oid } => {
+                self.end_claim(&resource.key(), *oid, origin);
+            }
+            Step::Tell => {}
+            Step::Land { record, .. } => {
+                if let Some((update, item)) = record {
+                    self.item(ground, &origin, update, item);
+                    self.update(origin, update.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The ref updates alone, in the plan's order.
+    pub(crate) fn ref_updates(&self) -> Vec<RefUpdate> {
+        self.updates.iter().map(|(_, update)| update.clone()).collect()
+    }
+
+    /// A plan that moves current and mainline, drops the landed change's ref, and closes what has landed with it.
+    pub(crate) fn landing(
+        actor: &Actor,
+        landing: &Landing,
+        made: &mut Quarantine,
+        now: Now,
+    ) -> Result<Self, StoreError> {
+        let mut plan = Self { needs_pack: true, ..Self::default() };
+        let change = RefChange::Move { old: landing.from, new: landing.to };
+        if let Some(name) = actor.view.mainline.clone() {
+            plan.updates.push((Origin::Landing, RefUpdate { name, change }));
+        }
+        let name = refs::change(landing.commit);
+        if actor.store.find_ref(&name)? == Some(landing.commit) {
+            plan.end(name, landing.commit, Origin::Landing);
+        }
+        let current = RefUpdate { name: refs::current(), change };
+        plan.advance(actor, current, landing.to, &made.objects())?;
+        plan.states(actor, made, now)?;
+        Ok(plan)
+    }
+
+    /// A plan that takes current to where stock git moved the mainline, and closes what has landed with it.
+    pub(crate) fn following(
+        actor: &Actor,
+        current: RefUpdate,
+        to: Oid,
+        made: &mut Quarantine,
+        now: Now,
+    ) -> Result<Self, StoreError> {
+        let mut plan = Self::default();
+        plan.advance(actor, current, to, &made.objects())?;
+        plan.states(actor, made, now)?;
+        Ok(plan)
+    }
+
+    /// The agents whose state this plan writes.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &AgentId> {
+        self.agents.keys()
+    }
+
+    /// The highest epoch that this plan gives out.
+    pub(crate) fn highest_epoch(&self) -> Option<u64> {
+        self.highest_epoch
+    }
+
+    /// Whether a ref will name what was pushed.
+    pub(crate) fn needs_pack(&self) -> bool {
+        self.needs_pack
+    }
+
+    /// Whether this plan moves the mainline by a direct push.
+    pub(crate) fn moves_mainline(&self) -> bool {
+        self.moves_mainline
+    }
+
+    /// Which part of a push the update at `index` belongs to.
+    pub(crate) fn origin(&self, index: usize) -> Option<&Origin> {
+        self.updates.get(index).map(|(origin, _)| origin)
+    }
+
+    /// Current moves to `to`: items whose head it contains have landed, and their claims go with them.
+    fn advance(
+        &mut self,
+        actor: &Actor,
+        current: RefUpdate,
+        to: Oid,
+        objects: &Objects,
+    ) -> Result<(), StoreError> {
+        let from = current.change.old_value();
+        self.updates.push((Origin::Landing, current));
+        self.effects.push(Effect::Current(to, open::settings(objects, to)));
+        let landed = self.landed(actor, from, to, objects)?;
+        let mut going = BTreeSet::new();
+        for item in &landed {
+            self.effects.push(Effect::Item(item.name.clone(), None));
+            let principal = actor.view.agents.get(&item.agent).map(|r| r.principal.clone());
+            self.meet(actor, &item.agent, principal.as_deref().unwrap_or_default());
+            self.end_recorded(actor, item)?;
+            going.extend(claims_of_item(actor, item));
+        }
+        self.done.opened.retain(|opened| landed.iter().all(|item| item.name != opened.name));
+        for key in going {
+            if let Some(claim) = actor.view.claims.get(&key) {
+                self.done.released.push(claim.resource.clone());
+                self.end_claim(&key, claim.oid, Origin::Landing);
+            }
+        }
+        Ok(())
+    }
+
+    /// The open items, and the snapshots of their tasks, that `to` brings into current.
+    fn landed(
+        &self,
+        actor: &Actor,
+        from: Option<Oid>,
+        to: Oid,
+        objects: &Objects,
+    ) -> Result<Vec<OpenItem>, StoreError> {
+        let new: BTreeSet<Oid> = match objects.commits_between(from, to) {
+            Ok(commits) => commits.into_iter().collect(),
+            Err(StoreError::TooManyCommits(_)) => BTreeSet::new(),
+            Err(error) => return Err(error),
+        };
+        let items = self.items(actor);
+        let mut landed: BTreeMap<&RefName, OpenItem> = BTreeMap::new();
+        for (name, item) in &items {
+            // Past the bound of the list, each item is asked for on its own.
+            if new.contains(&item.head) || new.is_empty() && objects.is_ancestor(item.head, to)? {
+                landed.insert(name, (*item).clone());
+            }
+        }
+        for item in landed.values().cloned().collect::<Vec<_>>() {
+            let wip = refs::wip(&item.agent, &item.item);
+            if let Some((name, snapshot)) = items.get_key_value(&wip) {
+                landed.insert(name, (*snapshot).clone());
+            }
+        }
+        Ok(landed.into_values().collect())
+    }
+
+    /// Drops the ref of a change or snapshot that has landed; one that this very push records is not written at all.
+    fn end_recorded(&mut self, actor: &Actor, item: &OpenItem) -> Result<(), StoreError> {
+        match refs::address(&item.name) {
+            Address::Change(_) | Address::Wip(..) => {}
+            Address::Head
+            | Address::Tag
+            | Address::Other
+            | Address::Current
+            | Address::Claim(_)
+            | Address::AgentState(_)
+            | Address::Request(_)
+            | Address::Unknown => return Ok(()),
+        }
+        let creates = |update: &RefUpdate| {
+            update.name == item.name && matches!(update.change, RefChange::Create { .. })
+        };
+        self.updates.retain(|(_, update)| !creates(update));
+        if actor.store.find_ref(&item.name)? == Some(item.head) {
+            self.end(item.name.clone(), item.head, Origin::Landing);
+        }
+        Ok(())
+    }
+
+    /// Deletes a claim's ref, unless this transaction does so already, or writes it.
+    fn end_claim(&mut self, key: &str, old: Oid, origin: Origin) {
+        if self.end(refs::claim(key), old, origin) {
+            self.effects.push(Effect::Claim(key.to_owned(), None));
+        }
+    }
+
+    /// Deletes a ref that this transaction does not touch yet; says whether that is so.
+    fn end(&mut self, name: RefName, old: Oid, origin: Origin) -> bool {
+        let untouched = self.updates.iter().all(|(_, update)| update.name != name);
+        if untouched {
+            self.updates.push((origin, RefUpdate { name, change: RefChange::Delete { old } }));
+        }
+        untouched
+    }
+
+    /// Open items as they stand after what is planned so far.
+    fn items<'a>(&'a self, actor: &'a Actor) -> BTreeMap<&'a RefName, &'a OpenItem> {
+        let mut items: BTreeMap<&RefName, &OpenItem> = actor.view.items.iter().collect();
+        for effect in &self.effects {
+            match effect {
+                Effect::Item(name, Some(item)) => drop(items.insert(name, item)),
+                Effect::Item(name, None) => drop(items.remove(name)),
+                Effect::Claim(..) | Effect::Renew(_) | Effect::Current(..) | Effect::State(..) => {}
+            }
+        }
+        items
+    }
+
+    fn update(&mut self, origin: Origin, update: RefUpdate) {
+        self.needs_pack |= update.change.new_value().is_some();
+        self.updates.push((origin, update));
+    }
+
+    fn item(&mut self, ground: &Ground<'_>, origin: &Origin, update: &RefUpdate, step: &ItemStep) {
+        let Ground { actor, push, now, .. } = *ground;
+        let before = actor.view.items.get(&update.name).map(|item| item.agent.clone());
+        match step {
+            ItemStep::None => return,
+            ItemStep::Close => self.effects.push(Effect::Item(update.name.clone(), None)),
+            ItemStep::Open { agent, item, intent } => {
+                let study = match origin {
+                    Origin::Command(n) => push.commands.get(*n).and_then(|c| c.study.as_ref()),
+                    Origin::Wish(_) | Origin::State(_) | Origin::Landing => None,
+                };
+                let (Some(head), Some(study)) = (update.change.new_value(), study) else { return };
+                let open = OpenItem {
+                    agent: agent.clone(),
+                    item: item.clone(),
+                    intent: intent.clone(),
+                    name: update.name.clone(),
+                    head,
+                    footprint: Arc::clone(&study.footprint),
+                    pushed: now.monotonic,
+                };
+                self.done.opened.push(open.clone());
+                self.effects.push(Effect::Item(update.name.clone(), Some(open)));
+                self.meet(actor, agent, push.principal());
+            }
+        }
+        // The item's former agent has one item less: its state is written again too.
+        if let Some(agent) = before {
+            self.meet(actor, &agent, push.principal());
+        }
+    }
+
+    /// Makes sure that an agent's state is written with this transaction.
+    fn meet(&mut self, actor: &Actor, agent: &AgentId, principal: &str) {
+        self.agents.entry(agent.clone()).or_insert_with(|| {
+            actor.view.agents.get(agent).cloned().unwrap_or_else(|| AgentRecord {
+                principal: principal.to_owned(),
+                intent: None,
+                state: None,
+            })
+        });
+    }
+
+    /// The first word of an agent, and each new intent, are remembered.
+    fn meet_speaker(&mut self, actor: &Actor, push: &Push) {
+        let Some(agent) = &push.speaker.agent else { return };
+        let known = actor.view.agents.get(agent);
+        let stated = push.options.intent.clone();
+        let news = stated.is_some() && known.is_none_or(|record| record.intent != stated);
+        if known.is_none() || news {
+            self.meet(actor, agent, push.principal());
+        }
+        if let Some(record) = self.agents.get_mut(agent).filter(|_| news) {
+            record.intent = stated;
+        }
+    }
+
+    /// Writes the state of every agent that this transaction touches.
+    fn states(&mut self, actor: &Actor, made: &mut Quarantine, now: Now) -> Result<(), StoreError> {
+        let items = self.items(actor);
+        let mut written = Vec::new();
+        for (agent, record) in &self.agents {
+            let oid = state_document(agent, record, items.values().copied(), made, now)?;
+            written.push((agent.clone(), record.state, oid));
+        }
+        for (agent, old, new) in written {
+            if let Some(change) = RefChange::between(old, Some(new)) {
+                let update = RefUpdate { name: refs::agent_state(&agent), change };
+                self.updates.push((Origin::State(agent.clone()), update));
+            }
+            self.effects.push(Effect::State(agent, new));
+        }
+        Ok(())
+    }
+
+    /// Brings the view up to what the refs now say. `adopts` is the mainline of a repository that had none.
+    pub(crate) fn apply(self, actor: &mut Actor, adopts: Option<&RefName>, now: Now) -> CarriedOut {
+        actor.view.agents.extend(self.agents);
+        for effect in self.effects {
+            match effect {
+                Effect::Item(name, Some(item)) => drop(actor.view.items.insert(name, item)),
+                Effect::Item(name, None) => drop(actor.view.items.remove(&name)),
+                Effect::Claim(key, Some(claim)) => drop(actor.view.claims.insert(key, claim)),
+                Effect::Claim(key, None) => drop(actor.view.claims.remove(&key)),
+                Effect::Renew(key) => {
+                    if let Some(claim) = actor.view.claims.get_mut(&key) {
+                        claim.renewed = now.monotonic;
+                    }
+                }
+                Effect::Current(oid, settings) => {
+                    actor.view.current = Some(oid);
+                    actor.view.settings = settings;
+                    if actor.view.mainline.is_none() {
+                        actor.view.mainline = adopts.cloned();
+                    }
+                }
+                Effect::State(agent, oid) => {
+                    if let Some(record) = actor.view.agents.get_mut(&agent) {
+                        record.state = Some(oid);
+                    }
+                }
+            }
+        }
+        actor.view.next_epoch = actor.epochs.peek();
+        renew_touched(actor, &self.done.opened, now);
+        self.done
+    }
+}
+
+/// A push of the owner that touches a claim's item or resource starts its lease anew. Source: `spec/claims.md`, "Renew".
+fn renew_touched(actor: &mut Actor, opened: &[OpenItem], now: Now) {
+    for claim in actor.view.claims.values_mut() {
+        let touches = |item: &OpenItem| {
+            item.agent == claim.agent
+                && (item.item == claim.item
+                    || item.footprint.writes.keys().any(|w| w.claim_overlaps(&claim.resource)))
+        };
+        if claim.left(now.monotonic).is_some() && opened.iter().any(touches) {
+            claim.renewed = now.monotonic;
+        }
+    }
+}
+
+/// The keys of the claims that end when an item lands: those made for the item, and those made for no item in
+/// particular on what it writes.
+///
+/// # Source
+/// `spec/claims.md`, "Release".
+fn claims_of_item(actor: &Actor, item: &OpenItem) -> Vec<String> {
+    let view = &actor.view;
+    let unnamed = view.mainline.as_ref().map(|name| ItemId::default_for(&item.agent, name));
+    let ends = |claim: &Claim| {
+        claim.item == item.item
+            || Some(&claim.item) == unnamed.as_ref()
+                && item.footprint.writes.keys().any(|w| w.claim_overlaps(&claim.resource))
+    };
+    let own = view.claims.iter().filter(|(_, claim)| claim.agent == item.agent);
+    own.filter(|(_, claim)| ends(claim)).map(|(key, _)| key.clone()).collect()
+}
