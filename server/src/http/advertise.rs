@@ -52,7 +52,7 @@ pub(crate) fn advertised(refs: Vec<StoredRef>) -> Vec<AdvertisedRef> {
 /// # Errors
 /// [`StoreError`] when it cannot be read.
 pub(crate) fn head(repository: &Repository) -> Result<Head, StoreError> {
-    let store = repository.store();
+    let store = repository.reading();
     Ok(match store.head()? {
         StoredHead::Detached(oid) => Head::Detached(oid),
         StoredHead::Symbolic(target) => match store.find_ref(&target)? {
@@ -63,7 +63,7 @@ pub(crate) fn head(repository: &Repository) -> Result<Head, StoreError> {
 }
 
 fn offering(repository: &Repository) -> Result<Offering, StoreError> {
-    let store = repository.store();
+    let store = repository.reading();
     let config = store.config()?;
     Ok(Offering {
         object_format: store.hash_kind(),

@@ -36,7 +36,7 @@ pub(crate) fn answer(
 ) -> Result<Response<ResponseBody>, EdgeError> {
     let mut body = body.into_read();
     let mut start = Vec::new();
-    let reader = RequestReader::new(repository.store().hash_kind());
+    let reader = RequestReader::new(repository.reading().hash_kind());
     let (request, rest) = match read_request(reader, &mut body, &mut start)? {
         Ok(read) => read,
         Err(error) if reads_bands(&start) => return Ok(refuse(&error)),

@@ -44,7 +44,7 @@ pub(crate) fn answer(
     if version != ProtocolVersion::V2 {
         return hand_on(repository, version, Vec::new(), body);
     }
-    let object_format = repository.store().hash_kind();
+    let object_format = repository.reading().hash_kind();
     let mut start = Vec::new();
     loop {
         match command::read_head(&start, object_format) {
@@ -79,7 +79,7 @@ fn list_refs(
     // One byte more than may be shows that there are too many.
     let n_room = (ls_refs::MAX_REQUEST + 1).saturating_sub(request.len());
     read_more(body, &mut request, n_room)?;
-    let request = match ls_refs::parse(&request, repository.store().hash_kind()) {
+    let request = match ls_refs::parse(&request, repository.reading().hash_kind()) {
         Ok(request) => request,
         Err(error) => return Ok(refuse(&error.to_string())),
     };
@@ -98,11 +98,11 @@ fn fetch(
     let n_room = (fetch::MAX_REQUEST + 1).saturating_sub(request.len());
     read_more(&mut body, &mut request, n_room)?;
     if request.len() <= fetch::MAX_REQUEST {
-        let parsed = match fetch::parse(&request, repository.store().hash_kind()) {
+        let parsed = match fetch::parse(&request, repository.reading().hash_kind()) {
             Ok(parsed) => parsed,
             Err(error) => return Ok(refuse(&error.to_string())),
         };
-        if let Some(answer) = small_fetch::answer(repository.store(), parsed) {
+        if let Some(answer) = small_fetch::answer(repository.reading(), parsed) {
             return Ok(result(answer));
         }
     }
@@ -121,7 +121,7 @@ fn hand_on(
         ProtocolVersion::V1 => StoreVersion::V1,
         ProtocolVersion::V2 => StoreVersion::V2,
     };
-    let mut stream = repository.store().pack_source().start(version, Exchange::Respond)?;
+    let mut stream = repository.reading().pack_source().start(version, Exchange::Respond)?;
     let stdin = stream.take_stdin();
     let (outlet, response_body) = Outlet::open();
     let span = tracing::Span::current();

@@ -13,11 +13,11 @@ use zit_store::{Blob, Entry, EntryMode, Kind, Objects, StoreError, TreeChange};
 
 use crate::push::Study;
 
-/// How many file footprints are kept. One takes a few kilobytes.
-const MAX_FILES: usize = 8192;
+/// How many writes the kept footprints of files have in all. One takes about half a kilobyte.
+const MAX_FILE_WRITES: usize = 64 * 1024;
 
-/// How many whole footprints are kept.
-const MAX_PAIRS: usize = 512;
+/// How many writes the kept footprints of commits have in all.
+const MAX_PAIR_WRITES: usize = 128 * 1024;
 
 /// How many files are read before they are compared, which bounds memory to this many times 2 MiB.
 const BATCH: usize = 32;
@@ -58,7 +58,8 @@ impl Footprinter {
         let mut footprint = Footprint::from_files(files.iter().map(|file| (**file).clone()));
         footprint.reads = declared_reads(objects, base, tip)?;
         let footprint = Arc::new(footprint);
-        lock(&self.pairs).insert((base, tip), footprint.clone(), MAX_PAIRS);
+        let weight = footprint.writes.len();
+        lock(&self.pairs).insert((base, tip), footprint.clone(), weight, MAX_PAIR_WRITES);
         Ok(footprint)
     }
 
@@ -108,7 +109,8 @@ impl Footprinter {
             for (file, footprint) in compare_all(fresh) {
                 let footprint = Arc::new(footprint);
                 if !whole {
-                    lock(&self.files).insert(file, footprint.clone(), MAX_FILES);
+                    let weight = footprint.writes.len();
+                    lock(&self.files).insert(file, footprint.clone(), weight, MAX_FILE_WRITES);
                 }
                 files.push(footprint);
             }
@@ -209,15 +211,17 @@ fn declared_reads(
     Ok(reads)
 }
 
-/// A map that forgets its oldest entry when it is full.
+/// A map that forgets its oldest entries when they weigh too much.
 struct Bounded<K, V> {
     entries: HashMap<K, V>,
-    order: VecDeque<K>,
+    // Invariant: one element for each entry, with its weight; `total` is their sum.
+    order: VecDeque<(K, usize)>,
+    total: usize,
 }
 
 impl<K, V> Default for Bounded<K, V> {
     fn default() -> Self {
-        Self { entries: HashMap::new(), order: VecDeque::new() }
+        Self { entries: HashMap::new(), order: VecDeque::new(), total: 0 }
     }
 }
 
@@ -226,15 +230,20 @@ impl<K: Clone + Eq + Hash, V: Clone> Bounded<K, V> {
         self.entries.get(key).cloned()
     }
 
-    fn insert(&mut self, key: K, value: V, max: usize) {
-        if self.entries.insert(key.clone(), value).is_some() {
+    /// Keeps an entry, unless it alone weighs more than `max`. Each counts for one more than its weight.
+    fn insert(&mut self, key: K, value: V, weight: usize, max: usize) {
+        let weight = weight + 1;
+        if weight > max || self.entries.contains_key(&key) {
             return;
         }
-        self.order.push_back(key);
-        if self.order.len() > max
-            && let Some(oldest) = self.order.pop_front()
+        self.entries.insert(key.clone(), value);
+        self.order.push_back((key, weight));
+        self.total += weight;
+        while self.total > max
+            && let Some((oldest, weight)) = self.order.pop_front()
         {
             self.entries.remove(&oldest);
+            self.total -= weight;
         }
     }
 }
@@ -242,4 +251,21 @@ impl<K: Clone + Eq + Hash, V: Clone> Bounded<K, V> {
 /// A cache stays usable after a panic elsewhere: its entries are written whole.
 fn lock<T>(cache: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     cache.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_cache_forgets_its_oldest_entries_and_never_keeps_what_alone_is_too_much() {
+        let mut cache = Bounded::default();
+        for n in 0..10 {
+            cache.insert(n, n, 9, 30);
+        }
+        assert_eq!((0..10).filter(|n| cache.get(n).is_some()).collect::<Vec<_>>(), [7, 8, 9]);
+        cache.insert(10, 10, 30, 30);
+        assert_eq!(cache.get(&10), None);
+        assert_eq!((cache.total, cache.order.len(), cache.entries.len()), (30, 3, 3));
+    }
 }

@@ -12,7 +12,7 @@ use zit_model::options::Options;
 use zit_model::refs::{self, Address, Request};
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Oid, RefName};
-use zit_store::{Access, Objects, PackLimits, Quarantine, Store, StoreError, StoredRef};
+use zit_store::{Access, Objects, PackLimits, Quarantine, Reading, Store, StoreError, StoredRef};
 use zit_wire::receive::PushRequest;
 
 use crate::actor::{Actor, Brief, Decided, Event, Outcome, Proposal, Status};
@@ -83,10 +83,10 @@ impl Repository {
         self.actor.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// The repository's objects and refs.
+    /// The repository's reading half. Only the referee writes.
     #[must_use]
-    pub fn store(&self) -> &Store {
-        &self.store
+    pub fn reading(&self) -> Reading<'_> {
+        self.store.reading()
     }
 
     /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own.

@@ -1,0 +1,66 @@
+//! [`Reading`]: what a store gives to those who may not write. A referee hands it out, so that it stays the only writer.
+
+use std::sync::Arc;
+
+use zit_model::{Oid, RefName};
+
+use crate::fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
+use crate::{Head, RepoConfig, Store, StoreError, UploadPack};
+
+/// A store without its writing half.
+#[derive(Clone, Copy)]
+pub struct Reading<'a>(&'a Store);
+
+impl Store {
+    /// The reading half.
+    #[must_use]
+    pub fn reading(&self) -> Reading<'_> {
+        Reading(self)
+    }
+}
+
+impl Reading<'_> {
+    /// The repository's hash function.
+    #[must_use]
+    pub fn hash_kind(&self) -> gix_hash::Kind {
+        self.0.hash_kind()
+    }
+
+    /// The repository's configuration as it is now.
+    ///
+    /// # Errors
+    /// As [`Store::config`].
+    pub fn config(&self) -> Result<Arc<RepoConfig>, StoreError> {
+        self.0.config()
+    }
+
+    /// What HEAD is.
+    ///
+    /// # Errors
+    /// As [`Store::head`].
+    pub fn head(&self) -> Result<Head, StoreError> {
+        self.0.head()
+    }
+
+    /// What a ref resolves to.
+    ///
+    /// # Errors
+    /// As [`Store::find_ref`].
+    pub fn find_ref(&self, name: &RefName) -> Result<Option<Oid>, StoreError> {
+        self.0.find_ref(name)
+    }
+
+    /// Answers a small fetch.
+    ///
+    /// # Errors
+    /// As [`Store::fetch`].
+    pub fn fetch(&self, query: &FetchQuery, limits: &FetchLimits) -> Result<Fetched, FetchError> {
+        self.0.fetch(query, limits)
+    }
+
+    /// What answers every other fetch.
+    #[must_use]
+    pub fn pack_source(&self) -> UploadPack {
+        self.0.pack_source()
+    }
+}
