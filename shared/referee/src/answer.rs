@@ -53,6 +53,7 @@ impl PushAnswer {
             return report;
         }
         let mut body = Vec::new();
+        // Also for a quiet client: git says it is one whenever its stderr is no terminal, as an agent's is not.
         side_band::progress(&mut body, &self.text);
         if capabilities.report != Report::None {
             side_band::write(&mut body, side_band::Band::Data, &report);

@@ -256,7 +256,7 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             vec![Line::new(
                 "a repository allows moves by tags = \"move\" below [refs] in zit.toml",
             )],
-            vec![Command::git(["fetch", "origin", &format!("{sent}:{sent}")], "take theirs over")],
+            vec![Command::git(["fetch", "origin", &format!("+{sent}:{sent}")], "take theirs over")],
         ),
         Refusal::Stale { reasons } => told(
             stale_reason(reasons),

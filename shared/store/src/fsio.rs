@@ -55,6 +55,14 @@ pub(crate) fn sync(path: &Path) -> Result<(), StoreError> {
     File::open(path).and_then(|file| file.sync_all()).doing("flush", path)
 }
 
+/// Flushes a folder's entries, unless garbage collection has packed what it held and removed it.
+pub(crate) fn sync_if_there(path: &Path) -> Result<(), StoreError> {
+    match File::open(path) {
+        Err(error) if is_absent(&error) => Ok(()),
+        opened => opened.and_then(|file| file.sync_all()).doing("flush", path),
+    }
+}
+
 /// Removes a file that may be gone already.
 pub(crate) fn remove_file(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {

@@ -21,6 +21,9 @@ use crate::fsio;
 use crate::git::Git;
 use crate::objects::{self, Kind, Objects, Signature};
 
+/// How often a folder that garbage collection took away is made again.
+const MOVE_ATTEMPTS: usize = 10;
+
 /// How the folder of a quarantine begins.
 const PREFIX: &str = "incoming-zit-";
 
@@ -160,17 +163,12 @@ impl Quarantine {
                 continue;
             }
             fsio::sync(&from)?;
-            if let Some(folder) = to.parent()
-                && touched.insert(folder.to_owned())
-                && !folder.exists()
-            {
-                fs::create_dir_all(folder).doing("create", folder)?;
-                touched.insert(target.clone());
+            if let Some(folder) = to.parent() {
+                touched.extend(move_into(folder, &from, &to, &target)?);
             }
-            fs::rename(&from, &to).doing("rename", &from)?;
             crash_point("quarantine.migrating");
         }
-        touched.iter().try_for_each(|folder| fsio::sync(folder))?;
+        touched.iter().try_for_each(|folder| fsio::sync_if_there(folder))?;
         crash_point("quarantine.migrated");
         Ok(())
     }
@@ -212,4 +210,27 @@ impl Quarantine {
     pub fn write_blob(&mut self, content: impl AsRef<BStr>) -> Result<Oid, StoreError> {
         self.write(Kind::Blob, content.as_ref())
     }
+}
+
+/// Moves an object file into `folder`, which is made if it is missing; the folders to flush.
+///
+/// git's garbage collection removes a folder that it has just emptied, also between making it here and moving into it.
+fn move_into(
+    folder: &Path,
+    from: &Path,
+    to: &Path,
+    objects: &Path,
+) -> Result<Vec<PathBuf>, StoreError> {
+    for _ in 0..MOVE_ATTEMPTS {
+        fs::create_dir_all(folder).doing("create", folder)?;
+        match fs::rename(from, to) {
+            Err(error) if fsio::is_absent(&error) && from.exists() => {}
+            moved => {
+                moved.doing("rename", from)?;
+                return Ok(vec![folder.to_owned(), objects.to_owned()]);
+            }
+        }
+    }
+    fs::rename(from, to).doing("rename", from)?;
+    Ok(vec![folder.to_owned(), objects.to_owned()])
 }

@@ -213,7 +213,7 @@ impl World {
         };
         let limits = PackLimits { max_objects: 10, max_bytes: 1 << 20 };
         let answer = self.repository().push(caller, &request, &mut &EMPTY_PACK[..], &limits);
-        let PushAnswer { unpack, reports, text, object_format: _ } = answer;
+        let PushAnswer { unpack, reports, text, .. } = answer;
         assert_eq!(unpack, Ok(()), "{text}");
         assert_eq!(reports.len(), request.commands.len());
         Answer { text, reports }
