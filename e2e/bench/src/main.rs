@@ -89,7 +89,7 @@ fn build_server() -> Result<PathBuf> {
     // Cargo needs the caller's environment: where its registry and its toolchains are.
     let mut command = process::command(cargo, &workspace);
     command.envs(env::vars_os()).current_dir(&workspace);
-    command.args(["build", "--quiet", "--release", "--bin", "zit-server"]);
+    command.args(["build", "--release", "-p", "zit-server"]);
     let status = command.status().context("cannot start cargo")?;
     ensure!(status.success(), "zit-server was not built");
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
