@@ -194,9 +194,7 @@ mod tests {
     #[test]
     fn only_lines_below_refs_zit_are_looked_at() {
         let (x, zero) = ("1".repeat(40), "0".repeat(40));
-        for name in
-            ["refs/heads/main", "HEAD", "refs/zitter/x", "refs/heads/refs/zit/x"]
-        {
+        for name in ["refs/heads/main", "HEAD", "refs/zitter/x", "refs/heads/refs/zit/x"] {
             let line = format!("{zero} {x} {name}");
             assert_eq!(Update::parse(line.as_bytes()).unwrap(), None, "{name}");
         }

@@ -163,7 +163,7 @@ impl Actor {
             command.found = self.found(command)?;
         }
         let now = self.clock.now();
-        let verdict = judge(&push, door, &self.view, now);
+        let verdict = self.judge(&push, door, now);
         let (verdict, done, scratch) = if push.options.dry_run {
             (verdict, CarriedOut::default(), incoming)
         } else {
@@ -172,7 +172,7 @@ impl Actor {
         };
         let speaker = push.speaker.agent.clone().or_else(|| done.author());
         Ok(Decided::Done(Box::new(Outcome {
-            others: self.others(speaker.as_ref(), now),
+            others: self.others(&done, speaker.as_ref(), now),
             fences: self.fences(&push, &verdict, speaker.as_ref(), now),
             mainline: self.view.mainline.clone(),
             free_agent: self.free_agent(),
@@ -181,6 +181,25 @@ impl Actor {
             done,
             scratch,
         })))
+    }
+
+    /// Judges a push. Work in its way whose ref stock git took away is no work any more.
+    fn judge(&mut self, push: &Push, door: Door, now: Now) -> Verdict {
+        loop {
+            let verdict = judge(push, door, &self.view, now);
+            let in_the_way = verdict.in_flight();
+            let gone: Vec<_> = in_the_way.into_iter().filter(|name| self.is_gone(name)).collect();
+            if gone.is_empty() {
+                return verdict;
+            }
+            self.view.items.retain(|name, _| !gone.contains(name));
+        }
+    }
+
+    /// Whether the ref of an open item is elsewhere. One that cannot be looked at is taken to stand.
+    fn is_gone(&self, name: &RefName) -> bool {
+        let head = self.view.items.get(name).map(|item| item.head);
+        self.store.find_ref(name).is_ok_and(|found| found != head)
     }
 
     /// An id that nobody has yet. It need only be free, not secret.
@@ -201,13 +220,25 @@ impl Actor {
         }
     }
 
-    fn others(&self, speaker: Option<&AgentId>, now: Now) -> Vec<(OpenItem, Age)> {
+    /// Everybody else's open work, for a push that opened some; what stock git took away is not among it.
+    fn others(
+        &self,
+        done: &CarriedOut,
+        speaker: Option<&AgentId>,
+        now: Now,
+    ) -> Vec<(OpenItem, Age)> {
+        if done.opened.is_empty() {
+            return Vec::new();
+        }
         let age = |item: &OpenItem| {
             let fresh = now.monotonic.since(item.pushed) <= self.view.settings.inflight_ttl;
             if fresh { Age::Fresh } else { Age::Stale }
         };
         let others = self.view.items.values().filter(|item| Some(&item.agent) != speaker);
-        others.map(|item| (item.clone(), age(item))).collect()
+        others
+            .filter(|item| !self.is_gone(&item.name))
+            .map(|item| (item.clone(), age(item)))
+            .collect()
     }
 
     fn fences(

@@ -87,7 +87,8 @@ impl PushAnswer {
         error: &RefereeError,
         format: Format,
     ) -> Self {
-        let mut envelope = Envelope::new(Word::Refused, chain(error));
+        let told = chain(error);
+        let mut envelope = Envelope::new(Word::Refused, &told);
         let hint = match error {
             RefereeError::Pack(error) => error.hint(),
             RefereeError::Store(error) => error.hint(),
@@ -100,7 +101,7 @@ impl PushAnswer {
         };
         envelope.details.extend(hint.map(Line::new));
         let (unpack, reason) = if matches!(error, RefereeError::Pack(_)) {
-            (Err(chain(error)), "unpacker error")
+            (Err(told), "unpacker error")
         } else {
             (Ok(()), "the referee failed; see the remote: lines")
         };
@@ -113,8 +114,25 @@ impl PushAnswer {
     }
 }
 
-/// The error and what caused it, in one line.
+/// The error and what caused it, in one line. Where the repository lies is not the pusher's business.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    shorten_paths(&full_chain(error))
+}
+
+/// Absolute paths, cut down to their last two components.
+fn shorten_paths(text: &str) -> String {
+    let word = |word: &str| {
+        let (path, end) = word.split_at(word.trim_end_matches([':', ',', ';', ')']).len());
+        if !path.starts_with('/') || path.matches('/').count() < 3 {
+            return word.to_owned();
+        }
+        let last: Vec<&str> = path.rsplit('/').take(2).collect();
+        format!("…/{}/{}{end}", last.get(1).unwrap_or(&""), last.first().unwrap_or(&""))
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn full_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -492,4 +510,20 @@ pub(crate) fn bad_options(
     let json = request.options.iter().any(|option| option == "zit.format=json");
     let format = if json { Format::Json } else { Options::default().format };
     PushAnswer::refused(request, kind, &error.to_string(), vec![status], format)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pusher_does_not_learn_where_the_repository_lies() {
+        for (text, shown) in [
+            ("cannot write /srv/git/app.git/zit/tx/0: no space", "cannot write …/tx/0: no space"),
+            ("see refs/heads/x and a/b/c/d", "see refs/heads/x and a/b/c/d"),
+            ("/dev/null", "/dev/null"),
+        ] {
+            assert_eq!(shorten_paths(text), shown);
+        }
+    }
 }

@@ -77,10 +77,9 @@ pub(crate) fn commit(
     if let Some(epoch) = plan.highest_epoch() {
         actor.epochs.reserve(epoch)?;
     }
-    for quarantine in objects {
-        quarantine.migrate()?;
-    }
+    let kept = objects.map(Quarantine::migrate).collect::<Result<Vec<_>, _>>()?;
     prepared.commit().inspect_err(|_| actor.suspect = true)?;
+    drop(kept);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bstr::ByteSlice;
+use bstr::{BStr, ByteSlice};
 use zit_footprint::{FileFootprint, FileKind, Footprint, MAX_FILE, Side, compare};
 use zit_model::{AgentId, Oid, Resource, trailers};
 use zit_store::{Blob, Entry, EntryMode, Kind, Objects, StoreError, TreeChange};
@@ -97,10 +97,7 @@ impl Footprinter {
             let whole = n * BATCH >= MAX_COMPARED;
             let mut fresh = Vec::new();
             for change in batch {
-                // A path that is no resource costs only its own entry.
-                let Some(path) = change.path.to_str().ok().and_then(Resource::file) else {
-                    continue;
-                };
+                let Some(path) = resource(change.path.as_bstr()) else { continue };
                 match lock(&self.files).get(&key(change)) {
                     Some(known) => files.push(known),
                     None => fresh.push(ReadFile::read(objects, path, change, whole)?),
@@ -117,6 +114,17 @@ impl Footprinter {
         }
         Ok(files)
     }
+}
+
+/// A path as a resource. Bytes that a resource cannot hold become one character that stands for all of them: two such
+/// paths may then be taken for one, which can only add conflicts.
+fn resource(path: &BStr) -> Option<Resource> {
+    let path = path.to_str_lossy();
+    let path: String = path
+        .chars()
+        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .collect();
+    Resource::file(&path)
 }
 
 /// Both versions of one file, in memory.
@@ -256,6 +264,17 @@ fn lock<T>(cache: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_of_any_bytes_is_a_resource() {
+        for (path, shown) in [
+            (&b"src/a.rs"[..], "src/a.rs"),
+            (b"z\xff.txt", "z\u{fffd}.txt"),
+            (b"a\nb\x1b", "a\u{fffd}b\u{fffd}"),
+        ] {
+            assert_eq!(resource(path.as_bstr()).unwrap().to_string(), shown, "{path:?}");
+        }
+    }
 
     #[test]
     fn a_full_cache_forgets_its_oldest_entries_and_never_keeps_what_alone_is_too_much() {

@@ -19,6 +19,9 @@ use crate::verdict::Refusal;
 /// How many branches one push may move before it counts as a mirror's, whose branches open no item.
 pub(crate) const MIRROR_BRANCHES: usize = 8;
 
+/// The longest component of a stored refname, in bytes. Source: 255 for a file's name, less `.lock`.
+const MAX_COMPONENT: usize = 250;
+
 /// A push whose speaker is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Push {
@@ -161,6 +164,10 @@ pub(crate) fn expand(
                     let why = "it has one component below refs/, as in refs/x".to_owned();
                     (Some(name), Ask::Broken(Refusal::BadName { why }))
                 }
+                Ok(name) if command.new.is_some() && !is_file_name(&name) => {
+                    let why = format!("a component is longer than {MAX_COMPONENT} bytes");
+                    (Some(name), Ask::Broken(Refusal::BadName { why }))
+                }
                 Ok(name) => {
                     let ask = ask(&name, command.new, mainline, ground);
                     (Some(name), ask)
@@ -188,6 +195,12 @@ pub(crate) fn expand(
         adopts,
         options,
     }
+}
+
+/// Whether each component of a name that is stored fits a file system, with `.lock` behind it. Requests are not stored.
+fn is_file_name(name: &RefName) -> bool {
+    matches!(refs::address(name), Address::Request(_))
+        || name.as_bstr().split_str("/").all(|component| component.len() <= MAX_COMPONENT)
 }
 
 /// The first push into an empty repository makes the mainline: HEAD's branch if it is pushed, else the first branch.

@@ -1,6 +1,6 @@
 //! Verdicts: what the referee decided, as facts. Sentences are made in [`crate::words`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use zit_footprint::Conflict;
@@ -310,6 +310,22 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
+    /// The refs of others' work in flight that refusals name.
+    pub(crate) fn in_flight(&self) -> BTreeSet<RefName> {
+        let decisions = self.commands.iter().chain(self.options.iter().map(|(_, d)| d));
+        decisions
+            .filter_map(|decision| match decision {
+                Decision::Refuse(Refusal::Held { holders, .. }) => Some(holders),
+                Decision::Refuse(_) | Decision::Do(_) | Decision::Nothing(_) => None,
+            })
+            .flatten()
+            .filter_map(|holder| match &holder.hold {
+                Hold::InFlight { name, .. } => Some(name.clone()),
+                Hold::Claim { .. } => None,
+            })
+            .collect()
+    }
+
     /// Everything that is to be done, commands first.
     pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
         self.commands.iter().chain(self.options.iter().map(|(_, d)| d)).filter_map(|d| match d {

@@ -54,7 +54,7 @@ pub use history::MAX_COMMITS_BETWEEN;
 pub use merge::Merge;
 pub use objects::{Blob, Commit, Kind, MAX_STRUCTURE, Objects, Signature};
 pub use pack::{PackError, PackLimits, Received};
-pub use quarantine::Quarantine;
+pub use quarantine::{Kept, Quarantine};
 pub use reading::Reading;
 pub use refs::{Head, StoredRef};
 pub use store::{Access, Store};

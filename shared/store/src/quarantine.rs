@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,6 +42,14 @@ pub(crate) fn remove_stale(objects_dir: &Path) -> Result<(), StoreError> {
         let entry = entry.doing("list", objects_dir)?;
         if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
             fs::remove_dir_all(entry.path()).doing("remove", &entry.path())?;
+        }
+    }
+    let packs = objects_dir.join("pack");
+    for entry in fs::read_dir(&packs).into_iter().flatten() {
+        let path = entry.doing("list", &packs)?.path();
+        let keep = path.extension().is_some_and(|extension| extension == "keep");
+        if keep && fs::read(&path).is_ok_and(|text| text == KEEP.as_bytes()) {
+            fsio::remove_file(&path)?;
         }
     }
     Ok(())
@@ -151,18 +160,24 @@ impl Quarantine {
     /// Moves the objects into the repository: packs before their indexes, everything flushed before it is visible and
     /// its folders flushed after. What the repository has already stays as it is.
     ///
+    /// Hold what comes back until refs name the objects: it keeps the packs from a `git repack -ad` in between.
+    ///
     /// # Errors
     /// [`StoreError::Io`] as the file system says. Objects already moved stay: no ref names them, and git's garbage
     /// collection takes them.
-    pub fn migrate(self) -> Result<(), StoreError> {
+    pub fn migrate(self) -> Result<Kept, StoreError> {
         let target = self.git_dir.join("objects");
         let mut touched = BTreeSet::new();
+        let mut kept = Kept { files: Vec::new() };
         for (from, name) in self.files()? {
             let to = target.join(&name);
             if to.exists() {
                 continue;
             }
             fsio::sync(&from)?;
+            if name.extension().is_some_and(|extension| extension == "pack") {
+                kept.keep(to.with_extension("keep"))?;
+            }
             if let Some(folder) = to.parent() {
                 touched.extend(move_into(folder, &from, &to, &target)?);
             }
@@ -170,7 +185,7 @@ impl Quarantine {
         }
         touched.iter().try_for_each(|folder| fsio::sync_if_there(folder))?;
         crash_point("quarantine.migrated");
-        Ok(())
+        Ok(kept)
     }
 
     /// The object files with their names below `objects/`: loose ones, then packs, an index after all else of its pack.
@@ -209,6 +224,41 @@ impl Quarantine {
     /// As [`Quarantine::write`].
     pub fn write_blob(&mut self, content: impl AsRef<BStr>) -> Result<Oid, StoreError> {
         self.write(Kind::Blob, content.as_ref())
+    }
+}
+
+/// Packs that a repack leaves alone, although no ref names what is in them yet: each has a `.keep` file beside it, as
+/// git's own receive-pack does it. Dropping this takes the files away.
+#[must_use = "once dropped, a repack may take the objects"]
+pub struct Kept {
+    files: Vec<PathBuf>,
+}
+
+/// What a `.keep` file of ours says; one that a crash left is known by it.
+const KEEP: &str = "zit: refs that name these objects are being written\n";
+
+impl Kept {
+    fn keep(&mut self, file: PathBuf) -> Result<(), StoreError> {
+        match fs::File::create_new(&file) {
+            Ok(mut created) => {
+                let written = created.write_all(KEEP.as_bytes()).doing("write", &file);
+                self.files.push(file);
+                written
+            }
+            // Somebody keeps a pack of this very name for reasons of their own.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error).doing("create", &file),
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        for file in &self.files {
+            if let Err(error) = fsio::remove_file(file) {
+                tracing::warn!(%error, "a pack stays kept until the repository is opened again");
+            }
+        }
     }
 }
 

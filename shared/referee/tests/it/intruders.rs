@@ -118,6 +118,42 @@ fn a_claim_that_stock_git_removed_is_seen_to_be_gone() {
 }
 
 #[test]
+fn a_branch_that_stock_git_deleted_holds_nothing_and_stops_no_landing() {
+    let (world, base) = World::new();
+    let work = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
+    let other = world.commit(Some(base), &[("src/b.rs", "fn x() {}\n")]);
+    world.push("ada", &[create("refs/heads/w", work)], &[]).ok();
+    world.push("bob", &[claim("src/a.rs#one")], &[]).refused("being written by ada");
+    world.git(&["branch", "-D", "w"]);
+    world.push("bob", &[claim("src/a.rs#one")], &[]).ok();
+    world.push("ada", &[create("refs/heads/w", work)], &[]).ok();
+    world.git(&["branch", "-D", "w"]);
+    world.git(&["prune", "--expire=now", "--", &other.to_string()]);
+    world.push("eve", &[accept(other)], &[]).ok();
+    assert_eq!(world.current(), other);
+}
+
+#[test]
+fn a_component_too_long_for_a_file_costs_only_its_ref() {
+    let (world, base) = World::new();
+    let long = format!("refs/heads/{}", "x".repeat(251));
+    let answer = world.push("ada", &[create(&long, base), create("refs/heads/y", base)], &[]);
+    assert!(answer.reason(0).contains("longer than 250 bytes"), "{}", answer.text);
+    assert_eq!(world.find("refs/heads/y"), Some(base));
+    let named = format!("src/a.rs#{}", "y".repeat(300));
+    world.push("ada", &[claim(&named)], &[]).ok();
+}
+
+#[test]
+fn two_edits_of_a_file_whose_name_is_not_text_meet() {
+    let (world, base) = World::new();
+    let first = world.commit(Some(base), &[("a\nb.txt", "1")]);
+    let second = world.commit(Some(base), &[("a\nb.txt", "2")]);
+    world.push("ada", &[accept(first)], &[]).ok();
+    world.push("bob", &[accept(second)], &[]).refused("stale: ");
+}
+
+#[test]
 fn two_first_pushes_at_once_both_keep_what_they_are_told() {
     for _ in 0..4 {
         let world = World::empty();

@@ -33,7 +33,7 @@ fn victim() {
                 std::fs::read_to_string(path.with_file_name("new")).unwrap().parse().unwrap();
             quarantine.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
             quarantine.write_blob("a note").unwrap();
-            quarantine.migrate().unwrap();
+            drop(quarantine.migrate().unwrap());
             let old = held("refs/heads/x");
             let updates = [
                 moved("refs/heads/x", old, new),

@@ -46,7 +46,7 @@ fn a_pack_is_seen_in_its_quarantine_only_until_it_is_migrated() {
     assert_eq!(inside.commit(two).unwrap().parents, [one]);
     assert!(inside.is_ancestor(base, two).unwrap(), "history runs on into the repository");
     assert_eq!(handle.kind(two).unwrap(), None);
-    quarantine.migrate().unwrap();
+    drop(quarantine.migrate().unwrap());
     assert_eq!(handle.kind(two).unwrap(), Some(Kind::Commit), "an old handle sees it");
     commit(&store, &[create("refs/heads/two", two)]).unwrap();
     here.git(&["fsck", "--strict"]);
@@ -172,7 +172,7 @@ fn objects_of_our_own_are_what_git_would_write() {
         .unwrap();
     assert!(quarantine.write_tree(&[("../x", b"")]).is_err());
     quarantine.check_connected(&[second]).unwrap();
-    quarantine.migrate().unwrap();
+    drop(quarantine.migrate().unwrap());
     assert_eq!(first, repo.commit(&[("a.json", "{}"), ("b.md", "text")], &[], "first"));
     assert_eq!(second, repo.commit(&[("claim.json", "{}\n")], &[first], "second"));
     commit(&store, &[create("refs/zit/claims/k", second)]).unwrap();
@@ -189,12 +189,40 @@ fn refs_are_locked_for_values_in_quarantine_and_a_loser_migrates_nothing() {
     assert!(store.prepare(&update).is_err(), "nobody else sees the object");
     let objects = quarantine.objects();
     let prepared = store.prepare_seeing(&update, &[&objects]).unwrap();
-    quarantine.migrate().unwrap();
+    drop(quarantine.migrate().unwrap());
     prepared.commit().unwrap();
     let late = store.quarantine().unwrap();
     assert!(store.prepare_seeing(&update, &[&late.objects()]).is_err());
     drop((late, store));
     repo.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn a_repack_between_the_objects_and_their_ref_leaves_the_objects() {
+    let (here, there, _) = pair();
+    let store = here.referee();
+    let oid = there.commit(&[], &[], "pushed");
+    let mut quarantine = store.quarantine().unwrap();
+    let pack = there.pack(&format!("{oid}\n"), false);
+    quarantine.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
+    let kept = quarantine.migrate().unwrap();
+    here.git(&["repack", "-a", "-d", "-q"]);
+    commit(&store, &[create("refs/heads/pushed", oid)]).unwrap();
+    drop(kept);
+    here.git(&["fsck", "--strict"]);
+    let packs = here.path.join("objects/pack");
+    let keeps = || {
+        let names = std::fs::read_dir(&packs).unwrap().map(|file| file.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().ends_with(".keep")).count()
+    };
+    assert_eq!(keeps(), 0);
+    // What a crash leaves goes at the next start; what an administrator keeps stays.
+    let text = "zit: refs that name these objects are being written\n";
+    std::fs::write(packs.join("pack-left.keep"), text).unwrap();
+    std::fs::write(packs.join("pack-mine.keep"), "mine\n").unwrap();
+    drop(store);
+    here.referee();
+    assert_eq!(keeps(), 1);
 }
 
 #[test]
@@ -204,10 +232,10 @@ fn an_object_that_is_there_already_is_migrated_once() {
     let blob = repo.blob("x");
     let mut quarantine = store.quarantine().unwrap();
     assert_eq!(quarantine.write_blob("x").unwrap(), blob);
-    quarantine.migrate().unwrap();
+    drop(quarantine.migrate().unwrap());
     let mut again = store.quarantine().unwrap();
     again.write_blob("x").unwrap();
-    again.migrate().unwrap();
+    drop(again.migrate().unwrap());
     assert_eq!(store.objects().unwrap().blob(blob, 9).unwrap(), Blob::Bytes(b"x".to_vec()));
 }
 
@@ -221,7 +249,7 @@ fn more_packs_than_the_library_has_places_by_default_arrive_under_an_open_handle
         let mut quarantine = store.quarantine().unwrap();
         let pack = there.pack(&format!("{oid}\n"), false);
         quarantine.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
-        quarantine.migrate().unwrap();
+        drop(quarantine.migrate().unwrap());
         assert_eq!(handle.kind(oid).unwrap(), Some(Kind::Commit), "pack {i}");
     }
 }
