@@ -18,6 +18,9 @@ use sha2::{Digest, Sha256};
 /// The longest resource taken, in bytes of its canonical form. Source: git's path limit of 4,096.
 pub const MAX_RESOURCE: usize = 4096;
 
+/// How the paths of code end, in which a name's dot joins a type and its member.
+const CODE: [&str; 9] = [".rs", ".py", ".pyi", ".go", ".ts", ".tsx", ".js", ".jsx", ".mjs"];
+
 /// A file, or a part of one.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Resource {
@@ -91,7 +94,8 @@ impl Resource {
 
     /// Reads a resource, canonical or in one of the accepted spellings.
     ///
-    /// `path:A.b`, `path#(*T).M` and `path#T->m` are answered as `path#A::b`, `path#T::M` and `path#T::m`.
+    /// `path:A.b`, `path#A.b` in code, `path#(*T).M` and `path#T->m` are answered as `path#A::b`, `path#T::M` and
+    /// `path#T::m`.
     /// `is_path` says whether a text names a file that exists; a text with `:` that does is taken as that file.
     ///
     /// # Errors
@@ -106,7 +110,15 @@ impl Resource {
             let canonical = format!("{path}#{}", qualified(name));
             return canonical.parse();
         }
-        text.parse()
+        let resource: Self = text.parse()?;
+        // Code has no names with dots inside; a heading may.
+        let code = CODE.iter().any(|ending| resource.path.ends_with(ending));
+        Ok(match resource.unit() {
+            Some(name) if code && name.contains('.') && name.split('.').all(is_word) => {
+                resource.with(Part::Unit(qualified(name)))
+            }
+            Some(_) | None => resource,
+        })
     }
 
     /// Reads the part of a request refname that encodes a resource. Decodes exactly once.
@@ -359,6 +371,7 @@ mod tests {
         check("src/a.ts:Config.load", "src/a.ts#Config::load");
         check("src/a.ts:parse", "src/a.ts#parse");
         check("src/a.rs:T::m", "src/a.rs#T::m");
+        check("src/a.ts#Config.load", "src/a.ts#Config::load");
         check("a.go#(*T).M", "a.go#T::M");
         check("a.go:(*T).M", "a.go#T::M");
         check("a.c#T->m", "a.c#T::m");

@@ -3,7 +3,7 @@
 use serde_json::json;
 use zit_model::envelope::{Command as Printed, Envelope, Line, Note, Outcome as Word};
 use zit_model::options::{Format, Options};
-use zit_model::{Oid, Prompt, RefName, Resource, quote, refs};
+use zit_model::{AgentId, Oid, Prompt, RefChange, RefName, Resource, quote, refs};
 use zit_rules::{Age, Work};
 use zit_wire::receive::{ClientCapabilities, PushRequest, Report};
 use zit_wire::report::{self, CommandReport, Rewritten};
@@ -163,6 +163,7 @@ fn render(envelope: &Envelope, format: Format) -> String {
 pub(crate) fn decided(
     outcome: &Outcome,
     accepted: &[(usize, Accepted)],
+    absent: &[Resource],
     status: Option<&Status>,
     kind: gix_hash::Kind,
 ) -> PushAnswer {
@@ -170,7 +171,10 @@ pub(crate) fn decided(
     let speaker = &outcome.push.speaker;
     let prompt = Prompt {
         mainline: branch.map_or_else(|| "main".into(), ToString::to_string),
-        agent: speaker.agent.clone().filter(|_| speaker.named_by_option),
+        agent: match &speaker.agent {
+            Some(agent) => speaker.named_by_option.then(|| agent.clone()),
+            None => Some(outcome.free_agent.clone()),
+        },
     };
     let voice = Voice { prompt, pushed: None, free_agent: outcome.free_agent.clone() };
     let mut telling = Telling::new(outcome, voice);
@@ -183,6 +187,10 @@ pub(crate) fn decided(
     for (text, decision) in &outcome.verdict.options {
         telling.wish(text, decision);
     }
+    let mainline = telling.voice.prompt.mainline.clone();
+    telling.details.extend(
+        absent.iter().map(|r| Line::new(format!("{} does not exist on {mainline} yet", r.shown()))),
+    );
     let (reports, envelope) = telling.finish(status);
     PushAnswer {
         unpack: Ok(()),
@@ -232,7 +240,11 @@ impl<'a> Telling<'a> {
                 Err("the referee failed; see the remote: lines, and push again".into())
             }
             (Decision::Nothing(already), _) => {
-                self.said.push((Word::NothingToDo, nothing(already, &sent)));
+                let said = match (already, command.new) {
+                    (Already::Same, None) => format!("{sent} does not exist"),
+                    _ => nothing(already, &sent),
+                };
+                self.said.push((Word::NothingToDo, said));
                 Ok(Vec::new())
             }
             (Decision::Do(step), _) if self.dry_run() => {
@@ -299,7 +311,11 @@ impl<'a> Telling<'a> {
                     }
                     ItemStep::Close => format!("{sent} is no longer open work"),
                     // What landed with the same push is no open work.
-                    ItemStep::Open { .. } | ItemStep::None => format!("{sent} updated"),
+                    ItemStep::Open { .. } | ItemStep::None => match update.change {
+                        RefChange::Create { .. } => format!("{sent} created"),
+                        RefChange::Move { .. } => format!("{sent} moved"),
+                        RefChange::Delete { .. } => format!("{sent} deleted"),
+                    },
                 };
                 let old = update.change.old_value();
                 let differs = old != command.old;
@@ -307,8 +323,16 @@ impl<'a> Telling<'a> {
                 let moved = Rewritten { refname: None, old, new, forced: false };
                 (said, if differs { vec![moved] } else { Vec::new() })
             }
-            Step::Forward { .. } => {
-                (format!("{sent} moved forward, and current with it"), Vec::new())
+            Step::Forward { mainline, .. } => {
+                let said = match mainline.change {
+                    RefChange::Create { .. } => {
+                        format!("{sent} is the mainline: changes land on it")
+                    }
+                    RefChange::Move { .. } | RefChange::Delete { .. } => {
+                        format!("{sent} moved forward")
+                    }
+                };
+                (said, Vec::new())
             }
             Step::Tell => ("heard".into(), Vec::new()),
             Step::Land { commit, .. } => self.landed(*commit, accepted),
@@ -456,12 +480,13 @@ fn notes(outcome: &Outcome, landed: &[Oid], prompt: &Prompt) -> Vec<Note> {
         }
     }
     let others: Vec<Work<'_>> = outcome.others.iter().map(|(item, age)| work(item, *age)).collect();
+    let claimed: Vec<&Resource> = outcome.fences.iter().map(|holder| &holder.resource).collect();
     let mut notes: Vec<Note> = outcome
         .done
         .opened
         .iter()
         .filter(|item| !landed.contains(&item.head))
-        .flat_map(|item| zit_rules::evaluate(&work(item, Age::Fresh), &others, prompt))
+        .flat_map(|item| zit_rules::evaluate(&work(item, Age::Fresh), &others, &claimed, prompt))
         .collect();
     notes.sort_by(|a, b| (a.severity, &a.id).cmp(&(b.severity, &b.id)));
     notes.dedup_by(|a, b| a.id == b.id);
@@ -503,10 +528,11 @@ pub(crate) fn bad_options(
     kind: gix_hash::Kind,
     error: &zit_model::options::OptionError,
 ) -> PushAnswer {
-    let status = Printed::git(
-        ["push", "-o", "zit.status", "origin", "HEAD:refs/zit/tell"],
-        "an option that works",
-    );
+    // The options cannot be read as a whole; the agent among them can, as far as it is one.
+    let named = request.options.iter().find_map(|option| option.strip_prefix(b"zit.agent="));
+    let named = named.and_then(|id| AgentId::new(std::str::from_utf8(id).ok()?).ok());
+    let prompt = Prompt { mainline: "main".into(), agent: named };
+    let status = prompt.push(&["zit.status"], "HEAD:refs/zit/tell", "an option that works");
     let json = request.options.iter().any(|option| option == "zit.format=json");
     let format = if json { Format::Json } else { Options::default().format };
     PushAnswer::refused(request, kind, &error.to_string(), vec![status], format)

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::{BStr, ByteSlice};
 use zit_footprint::{FileFootprint, FileKind, Footprint, MAX_FILE, Side, compare};
+use zit_model::resource::Part;
 use zit_model::{AgentId, Oid, Resource, trailers};
 use zit_store::{Blob, Entry, EntryMode, Kind, Objects, StoreError, TreeChange};
 
@@ -85,6 +86,23 @@ impl Footprinter {
         let merged = base == Some(pushed);
         let footprint = if merged { Arc::default() } else { self.between(objects, base, pushed)? };
         Ok(Some(Study { current, merged, forward: base == Some(at), footprint, author }))
+    }
+
+    /// Whether a commit has the resource. A part of a file that cannot be taken apart counts as there.
+    pub(crate) fn exists(
+        &self,
+        objects: &Objects,
+        commit: Oid,
+        of: &Resource,
+    ) -> Result<bool, StoreError> {
+        let tree = objects.commit(commit)?.tree;
+        let Some(new) = objects.entry_at(tree, of.path().into())? else { return Ok(false) };
+        let Part::Unit(_) = of.part() else { return Ok(true) };
+        let change = TreeChange { path: of.path().into(), old: None, new: Some(new) };
+        let files = self.files(objects, &[change])?;
+        Ok(files.iter().any(|file| {
+            file.fallback.is_some() || file.writes.keys().any(|unit| of.claim_overlaps(unit))
+        }))
     }
 
     fn files(

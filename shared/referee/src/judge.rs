@@ -92,6 +92,7 @@ impl Judge<'_> {
     fn head(&self, command: &Command, name: &RefName) -> Result<Decision, Refusal> {
         let change = RefChange::between(command.old, command.new);
         let Some(change) = change else { return Ok(Decision::Nothing(Already::Same)) };
+        self.not_checked_out(name)?;
         let item = match &command.study {
             Some(study) if !self.push.is_mirror() => self.branch_item(name, study)?,
             Some(_) | None => self.closing(name),
@@ -154,6 +155,7 @@ impl Judge<'_> {
     /// Source: `spec/refs.md`, "Mainline".
     fn mainline(&self, command: &Command, name: &RefName) -> Result<Decision, Refusal> {
         let new = command.new.ok_or(Refusal::MainlineDelete)?;
+        self.not_checked_out(name)?;
         let study = command.study.as_ref().ok_or(Refusal::NotACommit { oid: new })?;
         let forward = |change, current_change| {
             Decision::Do(Step::Forward {
@@ -189,6 +191,14 @@ impl Judge<'_> {
                 &study.footprint,
                 self.now.monotonic,
             ),
+        }
+    }
+
+    /// Source: git-config(1), `receive.denyCurrentBranch`, whose default this is.
+    fn not_checked_out(&self, name: &RefName) -> Result<(), Refusal> {
+        match &self.view.checked_out {
+            Some(branch) if branch == name => Err(Refusal::CheckedOut { name: name.clone() }),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -412,6 +422,9 @@ impl Judge<'_> {
             .current
             .ok_or_else(|| Refusal::NotMainline { mainline: self.view.mainline.clone() })?;
         self.not_diverged(current)?;
+        if let Some(mainline) = &self.view.mainline {
+            self.not_checked_out(mainline)?;
+        }
         let study = command.study.as_ref().ok_or(Refusal::NotACommit { oid: commit })?;
         if study.merged {
             return Ok(Decision::Nothing(Already::Accepted(commit)));

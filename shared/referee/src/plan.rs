@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bstr::ByteSlice;
 use zit_model::refs::Address;
 use zit_model::settings::Settings;
 use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, Resource, refs};
@@ -185,8 +186,41 @@ impl Plan {
         }
         let current = RefUpdate { name: refs::current(), change };
         plan.advance(actor, current, landing.to, &made.objects())?;
+        plan.end_earlier_forms(actor, landing, &made.objects())?;
         plan.states(actor, made, now)?;
         Ok(plan)
+    }
+
+    /// Drops the agent's recorded changes that the landed one is a later form of: a rebase keeps author, author's time
+    /// and subject, and the form that was refused would go on holding what it writes.
+    ///
+    /// # Source
+    /// `spec/accept.md`, "After a refusal".
+    fn end_earlier_forms(
+        &mut self,
+        actor: &Actor,
+        landing: &Landing,
+        objects: &Objects,
+    ) -> Result<(), StoreError> {
+        let Some(agent) = &landing.agent else { return Ok(()) };
+        let form = |oid| {
+            let commit = objects.commit(oid)?;
+            let subject = commit.message.lines().next().map(<[u8]>::to_vec);
+            Ok::<_, StoreError>((commit.author, subject))
+        };
+        let landed = form(landing.commit)?;
+        for item in actor.view.items_of(agent) {
+            let Address::Change(earlier) = refs::address(&item.name) else { continue };
+            let gone = actor.store.find_ref(&item.name)? != Some(earlier);
+            if earlier == landing.commit || gone || form(earlier)? != landed {
+                continue;
+            }
+            if self.end(item.name.clone(), earlier, Origin::Landing) {
+                self.effects.push(Effect::Item(item.name.clone(), None));
+                self.meet(actor, agent, "");
+            }
+        }
+        Ok(())
     }
 
     /// A plan that takes current to where stock git moved the mainline, and closes what has landed with it.

@@ -11,7 +11,7 @@ use zit_model::document::{CLAIM_FILE, ClaimRequest};
 use zit_model::options::Options;
 use zit_model::refs::{self, Address, Request};
 use zit_model::settings::Policy;
-use zit_model::{AgentId, Oid, RefName};
+use zit_model::{AgentId, Oid, RefName, Resource};
 use zit_store::{Access, Objects, PackLimits, Quarantine, Reading, Store, StoreError, StoredRef};
 use zit_wire::receive::PushRequest;
 
@@ -171,7 +171,24 @@ impl Repository {
         let accepted = self.land_all(&mut outcome);
         let agent = outcome.push.speaker.agent.clone();
         let status = outcome.push.options.status.then(|| self.status(agent)).and_then(Result::ok);
-        answer::decided(&outcome, &accepted, status.as_ref(), self.store.hash_kind())
+        let absent = self.absent(&outcome).unwrap_or_default();
+        answer::decided(&outcome, &accepted, &absent, status.as_ref(), self.store.hash_kind())
+    }
+
+    /// The granted resources that current does not have. They may be claimed; a mistyped one should not go unnoticed.
+    fn absent(&self, outcome: &Outcome) -> Result<Vec<Resource>, RefereeError> {
+        let granted = &outcome.done.granted;
+        let (false, Some(current)) = (granted.is_empty(), self.ask(Event::Brief)?.current) else {
+            return Ok(Vec::new());
+        };
+        let objects = self.store.objects()?;
+        let mut absent = Vec::new();
+        for (grant, _) in granted {
+            if !self.footprinter.exists(&objects, current, &grant.resource)? {
+                absent.push(grant.resource.clone());
+            }
+        }
+        Ok(absent)
     }
 
     fn status(&self, agent: Option<AgentId>) -> Result<Status, RefereeError> {

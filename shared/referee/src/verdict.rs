@@ -137,6 +137,11 @@ pub(crate) enum Refusal {
     },
     /// The ref can be created and deleted, not moved.
     CreateOnly,
+    /// A work tree on the server has the branch checked out, and would be left behind.
+    CheckedOut {
+        /// The branch.
+        name: RefName,
+    },
     /// The tag exists, and tags do not move here.
     TagExists {
         /// Its value.

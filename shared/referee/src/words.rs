@@ -153,7 +153,9 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             });
             let mut options: Vec<Command> = works.collect();
             options.push(voice.status("who is at work, and how long each claim has left"));
-            options.push(voice.prompt.claim(resource, "ask again, once the lease has run out"));
+            let claimed = holders.iter().any(|h| matches!(h.hold, Hold::Claim { .. }));
+            let when = if claimed { "the lease has run out" } else { "that work has landed" };
+            options.push(voice.prompt.claim(resource, &format!("ask again, once {when}")));
             told(held, holders.iter().map(holder_line).collect(), options)
         }
         Refusal::NotYours { holder } => told(
@@ -251,6 +253,11 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             Vec::new(),
             vec![voice.land("record HEAD as a change of its own, and land it")],
         ),
+        Refusal::CheckedOut { name } => told(
+            format!("{name} is checked out in a work tree on the server; push another branch"),
+            vec![Line::new("an administrator serves a bare clone instead: git clone --bare")],
+            vec![voice.status("what is open here")],
+        ),
         Refusal::TagExists { .. } => told(
             "tags are created once; give yours another name".into(),
             vec![Line::new(
@@ -335,7 +342,7 @@ fn as_free_agent(voice: &Voice) -> Prompt {
 fn with_discard(voice: &Voice, mut options: Vec<Command>) -> Vec<Command> {
     if let Some(commit) = voice.pushed {
         let refspec = format!(":{}", zit_model::refs::change(commit));
-        options.push(voice.prompt.push(&[], &refspec, "or drop the recorded change"));
+        options.push(voice.prompt.push(&[], &refspec, "or give it up: drops the recorded change"));
     }
     options
 }

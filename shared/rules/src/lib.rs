@@ -84,9 +84,15 @@ impl Pair<'_> {
 
 /// All notes for the agent of `mine`, gravest first, then by id.
 ///
-/// `prompt` is what the commands in options are built on.
+/// `claimed` is what others hold by live claims: nobody is told to ask for that. `prompt` is what the commands in options
+/// are built on.
 #[must_use]
-pub fn evaluate(mine: &Work<'_>, others: &[Work<'_>], prompt: &Prompt) -> Vec<Note> {
+pub fn evaluate(
+    mine: &Work<'_>,
+    others: &[Work<'_>],
+    claimed: &[&Resource],
+    prompt: &Prompt,
+) -> Vec<Note> {
     let mut problems: BTreeMap<(&'static str, Resource), Vec<Found>> = BTreeMap::new();
     for theirs in others {
         for conflict in conflicts(mine.footprint, theirs.footprint) {
@@ -103,7 +109,9 @@ pub fn evaluate(mine: &Work<'_>, others: &[Work<'_>], prompt: &Prompt) -> Vec<No
     }
     let mut notes: Vec<Note> = problems
         .into_iter()
-        .filter_map(|((kind, subject), found)| note(kind, &subject, mine.item, &found, prompt))
+        .filter_map(|((kind, subject), found)| {
+            note(kind, &subject, mine.item, &found, claimed, prompt)
+        })
         .collect();
     notes.sort_by(|a, b| (a.severity, &a.id).cmp(&(b.severity, &b.id)));
     notes
@@ -153,6 +161,7 @@ fn note(
     subject: &Resource,
     my_item: &ItemId,
     found: &[Found],
+    claimed: &[&Resource],
     prompt: &Prompt,
 ) -> Option<Note> {
     let first = found.iter().min_by_key(|f| f.severity)?;
@@ -160,16 +169,17 @@ fn note(
         0 => first.title.clone(),
         more => format!("{} (and {more} more)", first.title),
     };
+    let mut options = vec![prompt.fetch(&first.their_ref, "see their work, as FETCH_HEAD")];
+    if !claimed.iter().any(|held| held.claim_overlaps(subject)) {
+        options.push(prompt.claim(subject, "ask to be its one owner"));
+    }
     Some(Note {
         id: note_id(kind, subject, my_item),
         kind,
         severity: first.severity,
         title: Line::new(title),
         evidence: found.iter().flat_map(|f| f.evidence.iter().cloned()).collect(),
-        options: vec![
-            prompt.fetch(&first.their_ref, "see their work, as FETCH_HEAD"),
-            prompt.claim(subject, "ask to be its one owner"),
-        ],
+        options,
     })
 }
 

@@ -32,7 +32,7 @@ fn check(mine: &Footprint, theirs: &Footprint, expected: &[&str]) {
         age: Age::Fresh,
     };
     let notes =
-        evaluate(&work(&me, mine, None), &[work(&them, theirs, Some("Be strict"))], &prompt());
+        evaluate(&work(&me, mine, None), &[work(&them, theirs, Some("Be strict"))], &[], &prompt());
     let found: Vec<String> = notes
         .iter()
         .map(|n| format!("{} {} {}", n.severity.as_str(), n.kind, n.title.as_str()))
@@ -132,6 +132,7 @@ fn work_that_has_grown_old_makes_info_notes() {
     let notes = evaluate(
         &work(&agents[0], &mine, Age::Fresh),
         &[work(&agents[1], &theirs, Age::Stale)],
+        &[],
         &prompt(),
     );
     assert_eq!(notes[0].severity, Severity::Info);
@@ -153,8 +154,8 @@ fn one_problem_with_two_counterparts_is_one_note_with_a_stable_id() {
         age: Age::Fresh,
     };
     let others = [work(&agents[1], &theirs), work(&agents[2], &theirs)];
-    let both = evaluate(&work(&agents[0], &mine), &others, &prompt());
-    let one = evaluate(&work(&agents[0], &mine), &others[..1], &prompt());
+    let both = evaluate(&work(&agents[0], &mine), &others, &[], &prompt());
+    let one = evaluate(&work(&agents[0], &mine), &others[..1], &[], &prompt());
     assert_eq!(both.len(), 1);
     assert_eq!(both[0].id, one[0].id);
     assert!(both[0].title.as_str().ends_with("(and 1 more)"), "{:?}", both[0].title);
@@ -175,8 +176,9 @@ fn an_option_is_a_command_that_runs_as_it_stands() {
         footprint,
         age: Age::Fresh,
     };
-    let notes = evaluate(&work(&agents[0], &mine), &[work(&agents[1], &theirs)], &prompt());
-    let options: Vec<&str> = notes[0].options.iter().map(|command| command.as_str()).collect();
+    let notes = evaluate(&work(&agents[0], &mine), &[work(&agents[1], &theirs)], &[], &prompt());
+    let options: Vec<&str> =
+        notes[0].options.iter().map(zit_model::envelope::Command::as_str).collect();
     assert_eq!(
         options,
         [
@@ -184,4 +186,27 @@ fn an_option_is_a_command_that_runs_as_it_stands() {
             "git push origin origin/main:refs/zit/claim/a.rs#parse",
         ]
     );
+}
+
+#[test]
+fn nobody_is_told_to_claim_what_somebody_holds() {
+    let mine = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 2 }"));
+    let theirs = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 3 }"));
+    let item = ItemId::new("0123456789ab").unwrap();
+    let agents = ["ada", "ben"].map(|id| AgentId::new(id).unwrap());
+    let name: RefName = "refs/heads/topic".parse().unwrap();
+    let work = |agent, footprint| Work {
+        agent,
+        item: &item,
+        intent: None,
+        name: &name,
+        footprint,
+        age: Age::Fresh,
+    };
+    let held: Resource = "a.rs".parse().unwrap();
+    let others = [work(&agents[1], &theirs)];
+    let notes = evaluate(&work(&agents[0], &mine), &others, &[&held], &prompt());
+    let options: Vec<&str> =
+        notes[0].options.iter().map(zit_model::envelope::Command::as_str).collect();
+    assert_eq!(options, ["git fetch origin refs/heads/topic"]);
 }

@@ -22,6 +22,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub struct RepoConfig {
     /// `zit.mainline`, as a branch's name or full refname; `None` when unset or neither.
     pub mainline: Option<RefName>,
+    /// `core.bare`: whether no work tree belongs to the repository.
+    pub bare: bool,
     /// `uploadpack.allowFilter`: whether a fetch may ask for a partial clone.
     pub allow_filter: bool,
     /// What a fetch by protocol 0 or 1 may want beside what is advertised.
@@ -108,6 +110,8 @@ fn interpret(file: &gix_config::File) -> RepoConfig {
     };
     RepoConfig {
         mainline: file.string("zit.mainline").and_then(|name| mainline(&name)),
+        // `git init` always says it for a repository with a work tree.
+        bare: file.boolean("core.bare").ok().flatten().unwrap_or(true),
         allow_filter: is("uploadpack.allowFilter"),
         wants: if is("uploadpack.allowAnySHA1InWant") {
             Wants::Any

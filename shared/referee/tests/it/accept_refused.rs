@@ -164,10 +164,10 @@ fn a_refused_change_lands_once_it_is_rebuilt() {
     let stale = world.commit(Some(base), &[("src/a.rs", &source("11", "2"))]);
     world.push("ada", &[accept(landed)], &[]).ok();
     world.push("bob", &[accept(stale)], &[]).refused("stale");
+    assert_eq!(world.find(&change_ref(stale)), Some(stale), "a rejection deletes nothing");
     let rebuilt = world.commit(Some(landed), &[("src/a.rs", &source("11", "2"))]);
     world.push("bob", &[accept(rebuilt)], &[]).ok();
     assert_eq!(world.current(), rebuilt);
-    assert_eq!(world.find(&change_ref(stale)), Some(stale), "a rejection deletes nothing");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::world::{LEASE, World, claim, claim_ref, create, release, source, tell};
+use crate::world::{LEASE, World, ask, claim, claim_ref, create, release, source, tell};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -277,4 +277,24 @@ fn a_resource_in_another_spelling_is_answered_in_its_own_form() {
 /// What is left of the only claim, in seconds.
 fn left(world: &World) -> u64 {
     world.status()["claims"][0]["leftSeconds"].as_u64().unwrap()
+}
+
+#[test]
+fn a_claim_on_what_does_not_exist_is_granted_and_says_so() {
+    let (world, _) = World::new();
+    let absent = |thing: &str| format!("{thing} does not exist on main yet");
+    for thing in ["src/a.rs#nine", "src/new.rs", "src/new.rs#x"] {
+        world.push("ada", &[claim(thing)], &[]).ok().says(&absent(thing));
+    }
+    for thing in ["src/b.rs", "src/a.rs#one", "src/a.rs#T", "src/a.rs#T::m", "src/b.rs#"] {
+        world.push("ada", &[claim(thing)], &[]).ok().keeps_silent_about(&absent(thing));
+    }
+}
+
+#[test]
+fn a_method_written_with_a_dot_is_the_same_claim() {
+    let (world, _) = World::new();
+    world.push("ada", &[claim("src/a.rs#T::m")], &[]).ok();
+    world.push("bob", &[ask("refs/zit/claim/src/a.rs#T.m")], &[]).refused("held by ada");
+    world.push("bob", &[tell()], &["zit.claim=src/a.rs:T.m"]).refused("held by ada");
 }

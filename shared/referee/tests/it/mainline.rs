@@ -252,3 +252,17 @@ fn claims_and_branches_go_on_while_mainline_is_elsewhere() {
     world.advance(Duration::from_secs(1));
     world.push("ada", &[claim("src/a.rs")], &[]).ok();
 }
+
+#[test]
+fn a_branch_that_is_checked_out_on_the_server_is_not_moved_under_its_work_tree() {
+    let (mut world, base) = World::new();
+    let next = world.commit(Some(base), &[("src/b.rs", "fn x() {}\n")]);
+    world.closed(|world| {
+        world.git(&["config", "core.bare", "false"]);
+    });
+    let answer = world.push("ada", &[moved("refs/heads/main", base, next)], &[]);
+    answer.refused("refs/heads/main is checked out in a work tree on the server");
+    world.push("ada", &[accept(next)], &[]).refused("is checked out");
+    world.push("ada", &[create("refs/heads/topic", next)], &[]).ok();
+    assert_eq!(world.current(), base);
+}
