@@ -66,9 +66,17 @@ impl IdentityError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Agent { .. } => "set it as in: export ZIT_AGENT=claude-laptop",
-            Self::Item { .. } => {
+            Self::Agent { place: Place::Environment(_), .. } => {
+                "set it as in: export ZIT_AGENT=claude-laptop"
+            }
+            Self::Agent { place: Place::Config(_), .. } => {
+                "set it as in: git config zit.agent claude-laptop"
+            }
+            Self::Item { place: Place::Environment(_), .. } => {
                 "leave it unset, and the item follows the branch; or take 12 digits from: openssl rand -hex 6"
+            }
+            Self::Item { place: Place::Config(_), .. } => {
+                "leave it unset (git config --unset zit.item), and the item follows the branch; or take 12 digits from: openssl rand -hex 6"
             }
         }
     }
@@ -150,5 +158,19 @@ mod tests {
         assert_eq!(error.to_string(), "environment variable ZIT_AGENT");
         let error = read(&[("ZIT_AGENT", "a")], &[("zit.item", "12")]).unwrap_err();
         assert_eq!(error.to_string(), "git config zit.item");
+    }
+
+    #[test]
+    fn the_hint_mends_the_place_where_the_bad_id_was_found() {
+        let bad = "A B";
+        for (env, config, hint) in [
+            (vec![("ZIT_AGENT", bad)], vec![], "set it as in: export ZIT_AGENT="),
+            (vec![], vec![("zit.agent", bad)], "set it as in: git config zit.agent "),
+            (vec![("ZIT_ITEM", bad)], vec![], "leave it unset"),
+            (vec![], vec![("zit.item", bad)], "leave it unset (git config --unset zit.item)"),
+        ] {
+            let error = read(&env, &config).unwrap_err();
+            assert!(error.hint().starts_with(hint), "{error}: {}", error.hint());
+        }
     }
 }

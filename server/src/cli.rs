@@ -2,7 +2,7 @@
 //!
 //! What is read here is as the user typed it; [`crate::config::Config`] is what it comes to once checked.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -44,7 +44,7 @@ pub(crate) struct ServeArgs {
     pub(crate) root: PathBuf,
 
     /// Listen on ADDR, a loopback address and port; port 0 picks a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8417")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8417", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     /// Refuse a push whose pack has more than BYTES
@@ -55,6 +55,15 @@ pub(crate) struct ServeArgs {
 
 /// 2 GiB: more than most histories in one push, and a disk survives it.
 const DEFAULT_MAX_PACK: u64 = 2 * 1024 * 1024 * 1024;
+
+/// Reads an address and port. `localhost` is 127.0.0.1; no other name is looked up.
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    let local = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+    local
+        .map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+        .or_else(|| text.parse().ok())
+        .ok_or("write an address and port, such as 127.0.0.1:8417")
+}
 
 #[cfg(test)]
 mod tests {
@@ -105,6 +114,17 @@ mod tests {
               --max-pack <BYTES>  Refuse a push whose pack has more than BYTES [default: 2147483648]
           -h, --help              Print help
         "#);
+    }
+
+    #[test]
+    fn localhost_is_an_address_and_other_names_are_told_how_to_write_one() {
+        assert_eq!(address("localhost:8417"), Ok(SocketAddr::from(([127, 0, 0, 1], 8417))));
+        assert_eq!(address("[::1]:0"), "[::1]:0".parse().map_err(|_| "unreachable"));
+        for text in
+            ["localhost", "localhost:x", "localhost:65536", "example.org:80", "127.0.0.1", ""]
+        {
+            assert!(address(text).is_err_and(|why| why.contains("127.0.0.1:8417")), "{text:?}");
+        }
     }
 
     #[test]

@@ -49,8 +49,8 @@ pub(crate) struct RepositoryPath(PathBuf);
 /// Why a request line asks for nothing that is here.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum RouteError {
-    /// No URL has this form.
-    #[error("nothing is served at {0:?}")]
+    /// No request of git's has this form; a browser's has.
+    #[error("nothing is served at {0:?}: this server speaks git and has no pages")]
     UnknownPath(String),
     /// A `%` without two hexadecimal digits.
     #[error("bad percent-encoding in {0:?}")]
@@ -110,7 +110,10 @@ impl RouteError {
     /// What the client may do about it.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::UnknownPath(_) | Self::BadRepository(_) => Some(
+            Self::UnknownPath(_) => Some(
+                "a repository's url is for git clone: http://<host>/<path> or http://<host>/@<agent>/<path>",
+            ),
+            Self::BadRepository(_) => Some(
                 "the url of a repository is http://<host>/<path> or http://<host>/@<agent>/<path>",
             ),
             Self::BadEscape(_) => Some("write a percent sign itself as %25"),
@@ -301,6 +304,18 @@ mod tests {
                 found.as_ref().is_err_and(|e| e.starts_with(expected)),
                 "{found:?}, {expected}"
             );
+        }
+    }
+
+    #[test]
+    fn a_browser_is_told_what_the_url_is_for() {
+        for path in ["/", "/a.git", "/@ada/a.git"] {
+            let error = route(&Method::GET, path, None).unwrap_err();
+            assert!(
+                error.to_string().ends_with("this server speaks git and has no pages"),
+                "{path}"
+            );
+            assert!(error.hint().is_some_and(|hint| hint.contains("for git clone")), "{path}");
         }
     }
 
