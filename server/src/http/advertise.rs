@@ -3,6 +3,7 @@
 use zit_referee::{Caller, Repository};
 use zit_store::{Head as StoredHead, StoreError, StoredRef, Wants};
 use zit_wire::advertise::Offering;
+use zit_wire::ls_refs::Prefixes;
 use zit_wire::refs::{AdvertisedRef, Head};
 use zit_wire::service::{ProtocolVersion, Service};
 use zit_wire::{Agent, Extras, advertise};
@@ -25,7 +26,7 @@ pub(crate) fn info_refs(
             Ok(advertise::upload_pack_v2(&offering))
         }
         Service::UploadPack => {
-            let refs = advertised(repository.refs_for_fetch()?);
+            let refs = advertised(repository.refs_for_fetch(&Prefixes::default())?);
             let head = head(repository)?;
             Ok(advertise::upload_pack(&offering, version, Some(&head), &refs))
         }

@@ -83,7 +83,7 @@ fn list_refs(
         Ok(request) => request,
         Err(error) => return Ok(refuse(&error.to_string())),
     };
-    let refs = advertise::advertised(repository.refs_for_fetch()?);
+    let refs = advertise::advertised(repository.refs_for_fetch(&request.prefixes)?);
     let head = advertise::head(repository)?;
     Ok(result(ls_refs::respond(&request, Some(&head), &refs)))
 }

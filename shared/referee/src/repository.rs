@@ -7,12 +7,14 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use bstr::BStr;
 use zit_model::document::{CLAIM_FILE, ClaimRequest};
 use zit_model::options::Options;
 use zit_model::refs::{self, Address, Request};
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Oid, RefName, Resource};
 use zit_store::{Access, Objects, PackLimits, Quarantine, Reading, Store, StoreError, StoredRef};
+use zit_wire::ls_refs::Prefixes;
 use zit_wire::receive::PushRequest;
 
 use crate::actor::{Actor, Brief, Decided, Event, Outcome, Proposal, Status};
@@ -30,6 +32,9 @@ use crate::verdict::{Decision, Refusal, Step};
 /// How often a push or a landing may find that current has moved before it gives up. Landings wait their turn, so only
 /// direct pushes of the mainline and stock git move it under one.
 const MAX_ROUNDS: usize = 64;
+
+/// How many prefixes of a fetcher are looked up one by one; with more, all refs are read once.
+const MAX_PREFIXES: usize = 64;
 
 /// One repository, opened by its only referee.
 pub struct Repository {
@@ -106,12 +111,25 @@ impl Repository {
         Ok(self.store.refs()?.into_iter().filter(shown).collect())
     }
 
-    /// The refs advertised to a fetcher: all.
+    /// The refs shown to a fetcher: all, or at least those that start with one of `prefixes`, by name.
+    ///
+    /// A poll of a few refs among many reads no others.
     ///
     /// # Errors
     /// [`RefereeError`] when refs cannot be read.
-    pub fn refs_for_fetch(&self) -> Result<Vec<StoredRef>, RefereeError> {
-        Ok(self.store.refs()?)
+    pub fn refs_for_fetch(&self, prefixes: &Prefixes) -> Result<Vec<StoredRef>, RefereeError> {
+        let mut of: Vec<&BStr> = prefixes.iter().collect();
+        let all = of.is_empty() || of.len() > MAX_PREFIXES;
+        if all || of.iter().any(|prefix| b"refs/".starts_with(prefix)) {
+            return Ok(self.store.refs()?);
+        }
+        of.retain(|prefix| prefix.starts_with(b"refs/"));
+        // They are sorted and disjoint, and so is what they give.
+        let mut found = Vec::new();
+        for prefix in of {
+            found.extend(self.store.refs_below(prefix)?);
+        }
+        Ok(found)
     }
 
     /// Judges a push, carries it out, and answers it.

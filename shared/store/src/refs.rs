@@ -124,7 +124,7 @@ impl Refs {
         let mut loose = BTreeMap::new();
         let folder = prefix.rfind_byte(b'/').map_or(&b"refs"[..], |end| &prefix[..end]);
         if folder.starts_with(b"refs") && !folder.contains_str("..") {
-            self.walk(folder.as_bstr(), &mut |name, value| {
+            self.walk(folder.as_bstr(), prefix, &mut |name, value| {
                 if name.starts_with(prefix) {
                     loose.insert(name, value);
                 }
@@ -176,7 +176,7 @@ impl Refs {
     /// The first loose ref below the folder `name/`, where there is one. Locks and empty folders are none.
     pub(crate) fn first_loose_below(&self, name: &BStr) -> Result<Option<BString>, StoreError> {
         let mut first = None;
-        self.walk(name, &mut |name, _| {
+        self.walk(name, name, &mut |name, _| {
             if first.as_ref().is_none_or(|first| name < *first) {
                 first = Some(name);
             }
@@ -184,8 +184,14 @@ impl Refs {
         Ok(first)
     }
 
-    /// Calls `found` with every loose ref file below a folder, in no order.
-    fn walk(&self, folder: &BStr, found: &mut dyn FnMut(BString, Value)) -> Result<(), StoreError> {
+    /// Calls `found` with loose ref files below a folder, in no order: at least those whose names start with `prefix`.
+    /// What lies elsewhere is not looked at.
+    fn walk(
+        &self,
+        folder: &BStr,
+        prefix: &BStr,
+        found: &mut dyn FnMut(BString, Value),
+    ) -> Result<(), StoreError> {
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
             let path = self.path(folder.as_bstr());
@@ -199,6 +205,9 @@ impl Refs {
                 let mut name = folder.clone();
                 name.push(b'/');
                 name.extend_from_slice(&entry.file_name().into_vec());
+                if !name.starts_with(prefix) && !prefix.starts_with(&name) {
+                    continue;
+                }
                 let kind = match entry.file_type() {
                     Ok(kind) => kind,
                     Err(error) if is_absent(&error) => continue,

@@ -180,8 +180,8 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::refs`].
-    pub fn refs_below(&self, prefix: &str) -> Result<Vec<StoredRef>, StoreError> {
-        self.refs.below(BStr::new(prefix), &self.objects()?)
+    pub fn refs_below(&self, prefix: impl AsRef<[u8]>) -> Result<Vec<StoredRef>, StoreError> {
+        self.refs.below(BStr::new(prefix.as_ref()), &self.objects()?)
     }
 
     /// What a ref resolves to; `None` when it does not exist or leads nowhere.

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use zit_model::AgentId;
 
+use zit_wire::ls_refs::Prefixes;
+
 use crate::world::{
     Sent, World, accept, change_ref, claim, claim_ref, create, delete, moved, source, tell, wip_ref,
 };
@@ -165,7 +167,26 @@ fn a_pusher_is_shown_its_own_refs_and_not_those_of_others() {
     ] {
         assert!(ada.contains(&name), "{name}");
     }
-    assert_eq!(world.repository().refs_for_fetch().unwrap().len(), all.len());
+    let shown = |prefixes: &[&str]| {
+        let prefixes = Prefixes::new(prefixes.iter().map(|&prefix| prefix.into()).collect());
+        let found = world.repository().refs_for_fetch(&prefixes).unwrap();
+        found.into_iter().map(|r| r.name.to_string()).collect::<Vec<_>>()
+    };
+    let names: Vec<String> = all.iter().cloned().collect();
+    assert_eq!(shown(&[]), names);
+    for prefixes in [
+        &["refs/"][..],
+        &["r"],
+        &["refs/zit/"],
+        &["refs/heads/", "refs/zit/claims/"],
+        &["refs/zit/cl", "refs/he"],
+        &["HEAD", "main", "refs/main", "refs/heads/main"],
+        &["refs/nothing/"],
+    ] {
+        let wanted = |name: &&String| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        let expected: Vec<String> = names.iter().filter(wanted).cloned().collect();
+        assert_eq!(shown(prefixes), expected, "{prefixes:?}");
+    }
 }
 
 #[test]

@@ -192,6 +192,48 @@ fn a_packed_ref_is_deleted_from_both_places_and_others_keep_their_peeled_lines()
 }
 
 #[test]
+fn refs_below_a_prefix_are_those_that_git_lists_loose_or_packed() {
+    let repo = Repo::new();
+    let [a, b] = repo.commits();
+    let store = repo.referee();
+    let names = [
+        "refs/heads/a",
+        "refs/heads/ab/c",
+        "refs/heads/ab/d",
+        "refs/heads/b",
+        "refs/x/a",
+        "refs/xy/z",
+    ];
+    for name in &names[..3] {
+        commit(&store, &[create(name, a)]).unwrap();
+    }
+    repo.git(&["pack-refs", "--all"]);
+    for name in &names[3..] {
+        commit(&store, &[create(name, b)]).unwrap();
+    }
+    commit(&store, &[moved("refs/heads/ab/c", a, b)]).unwrap();
+    let listed = repo.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
+    for prefix in [
+        "refs/",
+        "refs/h",
+        "refs/heads/",
+        "refs/heads/a",
+        "refs/heads/ab",
+        "refs/heads/ab/",
+        "refs/heads/ab/c",
+        "refs/x",
+        "refs/x/",
+        "refs/none/",
+        "refs/heads/zz",
+    ] {
+        let expected: Vec<&str> = listed.lines().filter(|line| line.starts_with(prefix)).collect();
+        let found = store.refs_below(prefix).unwrap();
+        let found: Vec<String> = found.iter().map(|r| format!("{} {}", r.name, r.oid)).collect();
+        assert_eq!(found, expected, "{prefix}");
+    }
+}
+
+#[test]
 fn a_loose_tag_is_listed_with_what_it_leads_to() {
     let repo = Repo::new();
     let [a] = repo.commits();
