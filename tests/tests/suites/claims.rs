@@ -10,8 +10,8 @@ use zit_tests::{Barrier, Git, Run, Server, World, server};
 /// How many clients race.
 const N_CLIENTS: usize = 32;
 
-/// How many rounds are run when `ZIT_ROUNDS` does not say.
-const ROUNDS: usize = 5;
+/// How many rounds are run when `ZIT_ROUNDS` does not say: enough for every order of arrival to occur.
+const ROUNDS: usize = 100;
 
 /// What they race for.
 const RESOURCE: &str = "src/config.rs#parse";
