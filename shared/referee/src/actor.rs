@@ -260,7 +260,7 @@ impl Actor {
 
     /// An agent's documents, claims, changes and snapshots. Source: `spec/refs.md`, "Scoped advertisement".
     fn own(&self, agent: &AgentId) -> BTreeSet<RefName> {
-        let claims = self.view.claims.iter().filter(|(_, claim)| claim.agent == *agent);
+        let claims = self.view.claims.iter().filter(|(_, claim)| claim.record.agent == *agent);
         let mut own: BTreeSet<RefName> = claims.map(|(key, _)| refs::claim(key)).collect();
         own.extend(self.view.items_of(agent).map(|item| item.name.clone()));
         own.insert(refs::agent_state(agent));

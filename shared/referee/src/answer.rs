@@ -366,12 +366,12 @@ impl<'a> Telling<'a> {
                 };
                 let said = format!(
                     "{} holds {} for {} (epoch {}){from}",
-                    grant.agent,
-                    grant.resource.shown(),
-                    words::time(grant.lease),
-                    grant.epoch
+                    grant.record.agent,
+                    grant.record.resource.shown(),
+                    words::time(grant.record.lease),
+                    grant.record.epoch
                 );
-                Some((said, Some(moved(&grant.resource.key(), grant.expected, Some(oid)))))
+                Some((said, Some(moved(&grant.record.resource.key(), grant.expected, Some(oid)))))
             }
             Step::Renew { resource, oid } => {
                 let said = format!("the lease on {} starts anew", resource.shown());
@@ -501,8 +501,8 @@ fn data(outcome: &Outcome) -> serde_json::Value {
         .iter()
         .map(|(grant, oid)| {
             json!({
-                "resource": grant.resource.to_string(), "agent": grant.agent.as_str(),
-                "epoch": grant.epoch, "leaseSeconds": grant.lease.as_secs(), "oid": oid.to_string(),
+                "resource": grant.record.resource.to_string(), "agent": grant.record.agent.as_str(),
+                "epoch": grant.record.epoch, "leaseSeconds": grant.record.lease.as_secs(), "oid": oid.to_string(),
             })
         })
         .collect();

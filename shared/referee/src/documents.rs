@@ -1,6 +1,6 @@
 //! The documents that the referee writes: claims and agents' states, each a commit with one file.
 
-use zit_model::document::{AgentState, CLAIM_FILE, ClaimRecord, ItemState, STATE_FILE};
+use zit_model::document::{AgentState, CLAIM_FILE, ItemState, STATE_FILE};
 use zit_model::{AgentId, Now, Oid};
 use zit_store::{Quarantine, Signature, StoreError};
 
@@ -13,33 +13,13 @@ pub(crate) fn claim_document(
     made: &mut Quarantine,
     now: Now,
 ) -> Result<Oid, StoreError> {
-    let json = record(grant).to_json(now.wall);
+    let json = grant.record.to_json(now.wall);
     made.write_document_commit(CLAIM_FILE, &json, &[], "zit: claim\n", &signature(now))
-}
-
-fn record(grant: &Grant) -> ClaimRecord {
-    ClaimRecord {
-        resource: grant.resource.clone(),
-        agent: grant.agent.clone(),
-        item: grant.item.clone(),
-        intent: grant.intent.clone(),
-        lease: grant.lease,
-        epoch: grant.epoch,
-    }
 }
 
 /// The claim as the view keeps it, once it is written.
 pub(crate) fn standing(grant: &Grant, oid: Oid, now: Now) -> Claim {
-    Claim {
-        resource: grant.resource.clone(),
-        agent: grant.agent.clone(),
-        item: grant.item.clone(),
-        intent: grant.intent.clone(),
-        lease: grant.lease,
-        epoch: grant.epoch,
-        oid,
-        renewed: now.monotonic,
-    }
+    Claim { record: grant.record.clone(), oid, renewed: now.monotonic }
 }
 
 /// Writes an agent's state with those of `items` that are its own.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zit_model::document::{ClaimRequest, MAX_ITEMS};
+use zit_model::document::{ClaimRecord, ClaimRequest, MAX_ITEMS};
 use zit_model::settings::Tags;
 use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, Resource, refs};
 
@@ -289,8 +289,8 @@ impl Judge<'_> {
         }
         let mut decision = self.claim(&document.resource)?;
         if let Decision::Do(Step::Grant(grant)) = &mut decision {
-            grant.item = document.item.clone().unwrap_or_else(|| grant.item.clone());
-            grant.intent = document.intent.clone().or_else(|| grant.intent.clone());
+            grant.record.item = document.item.clone().unwrap_or_else(|| grant.record.item.clone());
+            grant.record.intent = document.intent.clone().or_else(|| grant.record.intent.clone());
         }
         Ok(decision)
     }
@@ -302,7 +302,7 @@ impl Judge<'_> {
         if command.old.is_some_and(|old| old != claim.oid) {
             return Err(Refusal::ClaimMoved { found: Some(claim.oid) });
         }
-        self.release(&claim.resource.clone())
+        self.release(&claim.record.resource.clone())
     }
 
     /// Source: `spec/claims.md`, "Grant", "Renew", "Take over".
@@ -319,10 +319,10 @@ impl Judge<'_> {
             return Err(Refusal::TooMany { what: "claims in one push", max: MAX_CLAIMS });
         }
         let existing = self.view.claims.get(&key);
-        if let Some(other) = existing.filter(|claim| claim.resource != *resource) {
-            return Err(Refusal::KeyCollision { found: other.resource.clone() });
+        if let Some(other) = existing.filter(|claim| claim.record.resource != *resource) {
+            return Err(Refusal::KeyCollision { found: other.record.resource.clone() });
         }
-        let own = existing.filter(|claim| claim.agent == agent);
+        let own = existing.filter(|claim| claim.record.agent == agent);
         if let Some(claim) = own.filter(|claim| claim.left(self.now.monotonic).is_some()) {
             self.granted.insert(key);
             return Ok(Decision::Do(self.renewal(claim)));
@@ -332,37 +332,39 @@ impl Judge<'_> {
             return Err(Refusal::Held { resource: resource.clone(), holders });
         }
         let epoch = match own {
-            Some(claim) => claim.epoch,
+            Some(claim) => claim.record.epoch,
             None => self.view.next_epoch.saturating_add(self.granted.len() as u64),
         };
         self.granted.insert(key);
+        let owner = existing.map(|claim| claim.record.agent.clone());
         Ok(Decision::Do(Step::Grant(Grant {
-            resource: resource.clone(),
-            item: self.claim_item(&agent),
-            intent: self.claim_intent(&agent),
-            lease: self.view.settings.lease,
-            epoch,
             expected: existing.map(|claim| claim.oid),
-            taken_from: existing.map(|claim| claim.agent.clone()).filter(|other| *other != agent),
+            taken_from: owner.filter(|owner| *owner != agent),
             supersedes: self.view.lapsed_against(&agent, resource, self.now.monotonic),
-            agent,
+            record: ClaimRecord {
+                resource: resource.clone(),
+                item: self.claim_item(&agent),
+                intent: self.claim_intent(&agent),
+                lease: self.view.settings.lease,
+                epoch,
+                agent,
+            },
         })))
     }
 
     /// A live claim of one's own: only its lease starts anew, unless the push states another task.
     fn renewal(&self, claim: &Claim) -> Step {
-        let item = self.push.item.clone().unwrap_or_else(|| claim.item.clone());
-        let intent = self.push.options.intent.clone().or_else(|| claim.intent.clone());
-        if item == claim.item && intent == claim.intent && self.view.settings.lease == claim.lease {
-            return Step::Renew { resource: claim.resource.clone(), oid: claim.oid };
+        let item = self.push.item.clone().unwrap_or_else(|| claim.record.item.clone());
+        let intent = self.push.options.intent.clone().or_else(|| claim.record.intent.clone());
+        if item == claim.record.item
+            && intent == claim.record.intent
+            && self.view.settings.lease == claim.record.lease
+        {
+            return Step::Renew { resource: claim.record.resource.clone(), oid: claim.oid };
         }
+        let lease = self.view.settings.lease;
         Step::Grant(Grant {
-            resource: claim.resource.clone(),
-            agent: claim.agent.clone(),
-            item,
-            intent,
-            lease: self.view.settings.lease,
-            epoch: claim.epoch,
+            record: ClaimRecord { item, intent, lease, ..claim.record.clone() },
             expected: Some(claim.oid),
             taken_from: None,
             supersedes: BTreeMap::new(),
@@ -401,10 +403,10 @@ impl Judge<'_> {
         let Some(claim) = self.view.claims.get(&key) else {
             return Ok(Decision::Nothing(Already::NoClaim(resource.clone())));
         };
-        if claim.resource != *resource {
-            return Err(Refusal::KeyCollision { found: claim.resource.clone() });
+        if claim.record.resource != *resource {
+            return Err(Refusal::KeyCollision { found: claim.record.resource.clone() });
         }
-        if claim.agent != *agent {
+        if claim.record.agent != *agent {
             return Err(Refusal::NotYours { holder: Box::new(claim.holder(self.now.monotonic)) });
         }
         if !self.released.insert(key) {

@@ -143,16 +143,7 @@ fn claim(objects: &Objects, key: &str, oid: Oid, now: Instant) -> Result<Claim, 
     if record.resource.key() != key {
         return Err(format!("{} does not belong here", record.resource));
     }
-    Ok(Claim {
-        resource: record.resource,
-        agent: record.agent,
-        item: record.item,
-        intent: record.intent,
-        lease: record.lease,
-        epoch: record.epoch,
-        oid,
-        renewed: now,
-    })
+    Ok(Claim { record, oid, renewed: now })
 }
 
 fn state(objects: &Objects, agent: &AgentId, oid: Oid) -> Result<AgentState, String> {

@@ -132,7 +132,7 @@ impl Plan {
                 }
             }
             Step::Grant(grant) => {
-                let key = grant.resource.key();
+                let key = grant.record.resource.key();
                 let oid = claim_document(grant, made, now)?;
                 for (key, old) in &grant.supersedes {
                     self.end_claim(key, *old, origin.clone());
@@ -143,10 +143,10 @@ impl Plan {
                 if let Some(change) = RefChange::between(grant.expected, Some(oid)) {
                     self.updates.push((origin, RefUpdate { name: refs::claim(&key), change }));
                 }
-                self.highest_epoch = self.highest_epoch.max(Some(grant.epoch));
+                self.highest_epoch = self.highest_epoch.max(Some(grant.record.epoch));
                 self.effects.push(Effect::Claim(key, Some(standing(grant, oid, now))));
                 self.done.granted.push((grant.clone(), oid));
-                self.meet(actor, &grant.agent, push.principal());
+                self.meet(actor, &grant.record.agent, push.principal());
             }
             Step::Renew { resource, .. } => self.effects.push(Effect::Renew(resource.key())),
             Step::Release { resource, oid } => {
@@ -285,7 +285,7 @@ impl Plan {
         self.done.opened.retain(|opened| landed.iter().all(|item| item.name != opened.name));
         for key in going {
             if let Some(claim) = actor.view.claims.get(&key) {
-                self.done.released.push(claim.resource.clone());
+                self.done.released.push(claim.record.resource.clone());
                 self.end_claim(&key, claim.oid, Origin::Landing);
             }
         }
@@ -492,9 +492,13 @@ impl Plan {
 fn renew_touched(actor: &mut Actor, opened: &[OpenItem], now: Now) {
     for claim in actor.view.claims.values_mut() {
         let touches = |item: &OpenItem| {
-            item.agent == claim.agent
-                && (item.item == claim.item
-                    || item.footprint.writes.keys().any(|w| w.claim_overlaps(&claim.resource)))
+            item.agent == claim.record.agent
+                && (item.item == claim.record.item
+                    || item
+                        .footprint
+                        .writes
+                        .keys()
+                        .any(|w| w.claim_overlaps(&claim.record.resource)))
         };
         if claim.left(now.monotonic).is_some() && opened.iter().any(touches) {
             claim.renewed = now.monotonic;
@@ -511,10 +515,10 @@ fn claims_of_item(actor: &Actor, item: &OpenItem) -> Vec<String> {
     let view = &actor.view;
     let unnamed = view.mainline.as_ref().map(|name| ItemId::default_for(&item.agent, name));
     let ends = |claim: &Claim| {
-        claim.item == item.item
-            || Some(&claim.item) == unnamed.as_ref()
-                && item.footprint.writes.keys().any(|w| w.claim_overlaps(&claim.resource))
+        claim.record.item == item.item
+            || Some(&claim.record.item) == unnamed.as_ref()
+                && item.footprint.writes.keys().any(|w| w.claim_overlaps(&claim.record.resource))
     };
-    let own = view.claims.iter().filter(|(_, claim)| claim.agent == item.agent);
+    let own = view.claims.iter().filter(|(_, claim)| claim.record.agent == item.agent);
     own.filter(|(_, claim)| ends(claim)).map(|(key, _)| key.clone()).collect()
 }

@@ -56,7 +56,7 @@ impl Repository {
         let store = Arc::new(Store::open(path, Access::Referee)?);
         let footprinter = Arc::new(Footprinter::default());
         let mut view = open::view(&store, &footprinter, clock.now().monotonic)?;
-        let highest = view.claims.values().map(|claim| claim.epoch).max().unwrap_or(0);
+        let highest = view.claims.values().map(|claim| claim.record.epoch).max().unwrap_or(0);
         let epochs = Epochs::open(store.git_dir(), highest)?;
         view.next_epoch = epochs.peek();
         let actor = Actor {
@@ -202,8 +202,8 @@ impl Repository {
         let objects = self.store.objects()?;
         let mut absent = Vec::new();
         for (grant, _) in granted {
-            if !self.footprinter.exists(&objects, current, &grant.resource)? {
-                absent.push(grant.resource.clone());
+            if !self.footprinter.exists(&objects, current, &grant.record.resource)? {
+                absent.push(grant.record.resource.clone());
             }
         }
         Ok(absent)

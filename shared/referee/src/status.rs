@@ -14,7 +14,7 @@ pub(crate) fn tell(status: &Status, envelope: &mut Envelope) {
     let mine = |agent| status.agent.as_ref() == Some(agent);
     let mut claims: Vec<&Claim> =
         status.view.claims.values().filter(|claim| claim.left(now).is_some()).collect();
-    claims.sort_by_key(|claim| (!mine(&claim.agent), claim.resource.clone()));
+    claims.sort_by_key(|claim| (!mine(&claim.record.agent), claim.record.resource.clone()));
     let mut items: Vec<&OpenItem> = status.view.items.values().collect();
     items.sort_by_key(|item| (!mine(&item.agent), item.name.clone()));
     let who = |agent| if mine(agent) { "you".to_owned() } else { format!("{agent}") };
@@ -24,13 +24,13 @@ pub(crate) fn tell(status: &Status, envelope: &mut Envelope) {
     };
     for claim in &claims {
         let left = words::time(claim.left(now).unwrap_or_default());
-        let who = who(&claim.agent);
+        let who = who(&claim.record.agent);
         let hold = if who == "you" { "hold" } else { "holds" };
         envelope.details.push(Line::new(format!(
             "{who} {hold} {}{}, lease left {left} (epoch {})",
-            claim.resource.shown(),
-            task(&claim.intent),
-            claim.epoch
+            claim.record.resource.shown(),
+            task(&claim.record.intent),
+            claim.record.epoch
         )));
     }
     for item in &items {
@@ -50,8 +50,8 @@ pub(crate) fn tell(status: &Status, envelope: &mut Envelope) {
         "agent": status.agent.as_ref().map(AgentId::as_str),
         "current": status.view.current.map(|oid| oid.to_string()),
         "claims": claims.iter().map(|claim| json!({
-            "resource": claim.resource.to_string(), "agent": claim.agent.as_str(),
-            "intent": claim.intent, "epoch": claim.epoch,
+            "resource": claim.record.resource.to_string(), "agent": claim.record.agent.as_str(),
+            "intent": claim.record.intent, "epoch": claim.record.epoch,
             "leftSeconds": claim.left(now).unwrap_or_default().as_secs(),
         })).collect::<Vec<_>>(),
         "items": items.iter().map(|item| json!({

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use zit_footprint::Conflict;
+use zit_model::document::ClaimRecord;
 use zit_model::resource::ResourceError;
 use zit_model::{AgentId, ItemId, Oid, RefName, RefUpdate, Resource};
 use zit_store::RefusedUpdate;
@@ -284,18 +285,8 @@ pub(crate) enum ItemStep {
 /// A claim to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// What is claimed.
-    pub resource: Resource,
-    /// By whom.
-    pub agent: AgentId,
-    /// For which task.
-    pub item: ItemId,
-    /// What the task is for.
-    pub intent: Option<String>,
-    /// How long it lives without renewal.
-    pub lease: Duration,
-    /// The fencing number.
-    pub epoch: u64,
+    /// What its document will say.
+    pub record: ClaimRecord,
     /// What the claim's ref holds now.
     pub expected: Option<Oid>,
     /// Whose lapsed claim this takes over.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use zit_footprint::Footprint;
+use zit_model::document::ClaimRecord;
 use zit_model::settings::{Policy, Settings};
 use zit_model::{AgentId, Instant, ItemId, Oid, Principal, RefName, Resource};
 
@@ -43,18 +44,8 @@ pub(crate) struct Strayed(pub(crate) Option<Oid>);
 /// A claim that stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
-    /// What is claimed.
-    pub resource: Resource,
-    /// Who holds it.
-    pub agent: AgentId,
-    /// For which task.
-    pub item: ItemId,
-    /// What the task is for.
-    pub intent: Option<String>,
-    /// How long it lives without renewal.
-    pub lease: Duration,
-    /// The fencing number.
-    pub epoch: u64,
+    /// What its document says.
+    pub record: ClaimRecord,
     /// The value of its ref.
     pub oid: Oid,
     /// When its lease last started.
@@ -95,16 +86,16 @@ impl Claim {
     /// What is left of the lease; `None` once it has lapsed.
     #[must_use]
     pub(crate) fn left(&self, now: Instant) -> Option<Duration> {
-        self.lease.checked_sub(now.since(self.renewed)).filter(|left| !left.is_zero())
+        self.record.lease.checked_sub(now.since(self.renewed)).filter(|left| !left.is_zero())
     }
 
     /// The claim as something that stands in the way.
     #[must_use]
     pub(crate) fn holder(&self, now: Instant) -> Holder {
         Holder {
-            agent: self.agent.clone(),
-            intent: self.intent.clone(),
-            resource: self.resource.clone(),
+            agent: self.record.agent.clone(),
+            intent: self.record.intent.clone(),
+            resource: self.record.resource.clone(),
             hold: Hold::Claim { left: self.left(now).unwrap_or_default() },
         }
     }
@@ -121,8 +112,8 @@ impl View {
     ) -> Vec<Holder> {
         self.claims
             .values()
-            .filter(|claim| claim.agent != *agent && claim.left(now).is_some())
-            .filter(|claim| claim.resource.claim_overlaps(resource))
+            .filter(|claim| claim.record.agent != *agent && claim.left(now).is_some())
+            .filter(|claim| claim.record.resource.claim_overlaps(resource))
             .map(|claim| claim.holder(now))
             .collect()
     }
@@ -138,9 +129,9 @@ impl View {
     ) -> BTreeMap<String, Oid> {
         self.claims
             .iter()
-            .filter(|(_, claim)| claim.agent != *agent && claim.left(now).is_none())
-            .filter(|(_, claim)| claim.resource != *resource)
-            .filter(|(_, claim)| claim.resource.claim_overlaps(resource))
+            .filter(|(_, claim)| claim.record.agent != *agent && claim.left(now).is_none())
+            .filter(|(_, claim)| claim.record.resource != *resource)
+            .filter(|(_, claim)| claim.record.resource.claim_overlaps(resource))
             .map(|(key, claim)| (key.clone(), claim.oid))
             .collect()
     }
@@ -198,8 +189,10 @@ impl View {
     ) -> Vec<Holder> {
         self.claims
             .values()
-            .filter(|claim| Some(&claim.agent) != agent && claim.left(now).is_some())
-            .filter(|claim| footprint.writes.keys().any(|w| w.claim_overlaps(&claim.resource)))
+            .filter(|claim| Some(&claim.record.agent) != agent && claim.left(now).is_some())
+            .filter(|claim| {
+                footprint.writes.keys().any(|w| w.claim_overlaps(&claim.record.resource))
+            })
             .map(|claim| claim.holder(now))
             .collect()
     }
@@ -247,17 +240,17 @@ mod tests {
     /// Claims of ten minutes, each of an agent on a resource since a minute.
     fn view(claims: &[(&str, &str, u32)]) -> View {
         let claims = claims.iter().enumerate().map(|(n, (owner, text, since))| {
-            let claim = Claim {
+            let record = ClaimRecord {
                 resource: resource(text),
                 agent: agent(owner),
                 item: ItemId::new("aaaaaaaaaaaa").unwrap(),
                 intent: None,
                 lease: MINUTE * 10,
                 epoch: n as u64,
-                oid: Oid::from_hex(&[b'1'; 40]).unwrap(),
-                renewed: at(*since),
             };
-            (claim.resource.key(), claim)
+            let oid = Oid::from_hex(&[b'1'; 40]).unwrap();
+            let claim = Claim { record, oid, renewed: at(*since) };
+            (claim.record.resource.key(), claim)
         });
         View { claims: claims.collect(), ..View::default() }
     }

@@ -17,27 +17,53 @@ fn footprint(path: &str, old: &str, new: &str) -> Footprint {
     Footprint::from_files([compare(&path, side(old.as_bytes()), side(new.as_bytes()))])
 }
 
-/// The notes that an agent with `mine` gets about `theirs`, as "severity kind title".
-#[track_caller]
-fn check(mine: &Footprint, theirs: &Footprint, expected: &[&str]) {
-    let (me, them) = (AgentId::new("ada").unwrap(), AgentId::new("ben").unwrap());
-    let item = ItemId::new("0123456789ab").unwrap();
-    let name: RefName = "refs/heads/topic".parse().unwrap();
-    let work = |agent, footprint, intent| Work {
-        agent,
-        item: &item,
-        intent,
-        name: &name,
+/// Open work of one agent, on one branch and item that all of them share.
+fn work<'a>(team: &'a Team, n: usize, footprint: &'a Footprint) -> Work<'a> {
+    Work {
+        agent: &team.agents[n],
+        item: &team.item,
+        intent: (n == 1).then_some("Be strict"),
+        name: &team.name,
         footprint,
         age: Age::Fresh,
-    };
-    let notes =
-        evaluate(&work(&me, mine, None), &[work(&them, theirs, Some("Be strict"))], &[], &prompt());
+    }
+}
+
+/// Ada, Ben, whose intent is known, and Eve.
+struct Team {
+    agents: [AgentId; 3],
+    item: ItemId,
+    name: RefName,
+}
+
+fn team() -> Team {
+    Team {
+        agents: ["ada", "ben", "eve"].map(|id| AgentId::new(id).unwrap()),
+        item: ItemId::new("0123456789ab").unwrap(),
+        name: "refs/heads/topic".parse().unwrap(),
+    }
+}
+
+/// Both change the body of `parse`, each in its own way.
+fn two_bodies() -> (Footprint, Footprint) {
+    let to = |body| footprint("a.rs", BASE, &BASE.replace("{ 1 }", body));
+    (to("{ 2 }"), to("{ 3 }"))
+}
+
+/// The notes that Ada with `mine` gets about Ben with `theirs`, as "severity kind title".
+#[track_caller]
+fn check(mine: &Footprint, theirs: &Footprint, expected: &[&str]) {
+    let team = team();
+    let notes = evaluate(&work(&team, 0, mine), &[work(&team, 1, theirs)], &[], &prompt());
     let found: Vec<String> = notes
         .iter()
         .map(|n| format!("{} {} {}", n.severity.as_str(), n.kind, n.title.as_str()))
         .collect();
     assert_eq!(found, expected);
+}
+
+fn options(notes: &[Note]) -> Vec<&str> {
+    notes[0].options.iter().map(zit_model::envelope::Command::as_str).collect()
 }
 
 #[test]
@@ -116,46 +142,20 @@ fn disjoint_work_and_the_same_edit_make_no_note() {
 
 #[test]
 fn work_that_has_grown_old_makes_info_notes() {
-    let mine = footprint("a.rs", BASE, &BASE.replace("text: &str", "text: String"));
-    let theirs = footprint("a.rs", BASE, &BASE.replace("text: &str", "text: &[u8]"));
-    let item = ItemId::new("0123456789ab").unwrap();
-    let agents = ["ada", "ben"].map(|id| AgentId::new(id).unwrap());
-    let name: RefName = "refs/heads/topic".parse().unwrap();
-    let work = |agent, footprint, age| Work {
-        agent,
-        item: &item,
-        intent: None,
-        name: &name,
-        footprint,
-        age,
-    };
-    let notes = evaluate(
-        &work(&agents[0], &mine, Age::Fresh),
-        &[work(&agents[1], &theirs, Age::Stale)],
-        &[],
-        &prompt(),
-    );
+    let (mine, theirs) = two_bodies();
+    let team = team();
+    let old = Work { age: Age::Stale, ..work(&team, 1, &theirs) };
+    let notes = evaluate(&work(&team, 0, &mine), &[old], &[], &prompt());
     assert_eq!(notes[0].severity, Severity::Info);
 }
 
 #[test]
 fn one_problem_with_two_counterparts_is_one_note_with_a_stable_id() {
-    let mine = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 2 }"));
-    let theirs = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 3 }"));
-    let item = ItemId::new("0123456789ab").unwrap();
-    let agents = ["ada", "ben", "eve"].map(|id| AgentId::new(id).unwrap());
-    let name: RefName = "refs/heads/topic".parse().unwrap();
-    let work = |agent, footprint| Work {
-        agent,
-        item: &item,
-        intent: None,
-        name: &name,
-        footprint,
-        age: Age::Fresh,
-    };
-    let others = [work(&agents[1], &theirs), work(&agents[2], &theirs)];
-    let both = evaluate(&work(&agents[0], &mine), &others, &[], &prompt());
-    let one = evaluate(&work(&agents[0], &mine), &others[..1], &[], &prompt());
+    let (mine, theirs) = two_bodies();
+    let team = team();
+    let others = [work(&team, 1, &theirs), work(&team, 2, &theirs)];
+    let both = evaluate(&work(&team, 0, &mine), &others, &[], &prompt());
+    let one = evaluate(&work(&team, 0, &mine), &others[..1], &[], &prompt());
     assert_eq!(both.len(), 1);
     assert_eq!(both[0].id, one[0].id);
     assert!(both[0].title.as_str().ends_with("(and 1 more)"), "{:?}", both[0].title);
@@ -163,24 +163,11 @@ fn one_problem_with_two_counterparts_is_one_note_with_a_stable_id() {
 
 #[test]
 fn an_option_is_a_command_that_runs_as_it_stands() {
-    let mine = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 2 }"));
-    let theirs = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 3 }"));
-    let item = ItemId::new("0123456789ab").unwrap();
-    let agents = ["ada", "ben"].map(|id| AgentId::new(id).unwrap());
-    let name: RefName = "refs/heads/topic".parse().unwrap();
-    let work = |agent, footprint| Work {
-        agent,
-        item: &item,
-        intent: None,
-        name: &name,
-        footprint,
-        age: Age::Fresh,
-    };
-    let notes = evaluate(&work(&agents[0], &mine), &[work(&agents[1], &theirs)], &[], &prompt());
-    let options: Vec<&str> =
-        notes[0].options.iter().map(zit_model::envelope::Command::as_str).collect();
+    let (mine, theirs) = two_bodies();
+    let team = team();
+    let notes = evaluate(&work(&team, 0, &mine), &[work(&team, 1, &theirs)], &[], &prompt());
     assert_eq!(
-        options,
+        options(&notes),
         [
             "git fetch origin refs/heads/topic",
             "git push origin origin/main:refs/zit/claim/a.rs#parse",
@@ -190,23 +177,10 @@ fn an_option_is_a_command_that_runs_as_it_stands() {
 
 #[test]
 fn nobody_is_told_to_claim_what_somebody_holds() {
-    let mine = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 2 }"));
-    let theirs = footprint("a.rs", BASE, &BASE.replace("{ 1 }", "{ 3 }"));
-    let item = ItemId::new("0123456789ab").unwrap();
-    let agents = ["ada", "ben"].map(|id| AgentId::new(id).unwrap());
-    let name: RefName = "refs/heads/topic".parse().unwrap();
-    let work = |agent, footprint| Work {
-        agent,
-        item: &item,
-        intent: None,
-        name: &name,
-        footprint,
-        age: Age::Fresh,
-    };
+    let (mine, theirs) = two_bodies();
+    let team = team();
     let held: Resource = "a.rs".parse().unwrap();
-    let others = [work(&agents[1], &theirs)];
-    let notes = evaluate(&work(&agents[0], &mine), &others, &[&held], &prompt());
-    let options: Vec<&str> =
-        notes[0].options.iter().map(zit_model::envelope::Command::as_str).collect();
-    assert_eq!(options, ["git fetch origin refs/heads/topic"]);
+    let others = [work(&team, 1, &theirs)];
+    let notes = evaluate(&work(&team, 0, &mine), &others, &[&held], &prompt());
+    assert_eq!(options(&notes), ["git fetch origin refs/heads/topic"]);
 }
