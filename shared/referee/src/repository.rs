@@ -163,7 +163,7 @@ impl Repository {
         limits: &PackLimits,
     ) -> Result<PushAnswer, RefereeError> {
         let mut incoming = self.receive(request, pack, limits)?;
-        let incomplete = self.incomplete(request, incoming.as_ref())?;
+        let incomplete = self.incomplete(request, incoming.as_mut())?;
         for _ in 0..MAX_ROUNDS {
             let brief = self.ask(Event::Brief)?;
             let mut push =
@@ -259,7 +259,7 @@ impl Repository {
     fn incomplete(
         &self,
         request: &PushRequest,
-        incoming: Option<&Quarantine>,
+        incoming: Option<&mut Quarantine>,
     ) -> Result<Vec<(usize, String)>, RefereeError> {
         let mut tips: Vec<(usize, Oid)> = request
             .commands
@@ -273,15 +273,16 @@ impl Repository {
         }
         let reached: BTreeSet<Oid> = self.store.refs()?.into_iter().map(|r| r.oid).collect();
         tips.retain(|(_, tip)| !reached.contains(tip));
-        let own = incoming.is_none().then(|| self.store.quarantine()).transpose()?;
-        let (Some(quarantine), false) = (incoming.or(own.as_ref()), tips.is_empty()) else {
+        if tips.is_empty() {
             return Ok(Vec::new());
-        };
+        }
+        let mut own = self.store.quarantine()?;
+        let quarantine = incoming.unwrap_or(&mut own);
         let all: Vec<Oid> = tips.iter().map(|(_, tip)| *tip).collect();
         if quarantine.check_connected(&all).is_ok() {
             return Ok(Vec::new());
         }
-        let missing = |tip| quarantine.check_connected(&[tip]).err().map(|e| e.to_string());
+        let mut missing = |tip| quarantine.check_connected(&[tip]).err().map(|e| e.to_string());
         Ok(tips.into_iter().filter_map(|(n, tip)| Some((n, missing(tip)?))).collect())
     }
 

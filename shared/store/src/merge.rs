@@ -43,9 +43,9 @@ impl Quarantine {
     ///
     /// # Errors
     /// [`StoreError::Unrelated`] without a common ancestor; [`StoreError::Git`] when git fails.
-    pub fn merge_tree(&self, ours: Oid, theirs: Oid) -> Result<Merge, StoreError> {
+    pub fn merge_tree(&mut self, ours: Oid, theirs: Oid) -> Result<Merge, StoreError> {
         let finished = self
-            .git(PINNED, "merge-tree")
+            .git(PINNED, "merge-tree")?
             .args(["--write-tree", "-z", "--name-only", "--messages"])
             .args([ours.to_string(), theirs.to_string()])
             .finish(|_| Ok(()))?;

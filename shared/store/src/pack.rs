@@ -1,8 +1,8 @@
 //! Receiving: a pack into the quarantine, and the check that nothing its tips need is missing.
 //!
 //! The pack is streamed into `git index-pack`, which checks every object and completes a thin pack from the repository.
-//! No more than a buffer of it is in memory at once. A pack without objects, as a push that only deletes or renames
-//! sends, starts no program.
+//! No more than a buffer of it is in memory at once. A pack without objects, as a push that only deletes or claims
+//! sends, starts no program and makes no folder.
 
 use std::io::{self, Read, Write};
 
@@ -126,12 +126,12 @@ impl Quarantine {
     ///
     /// # Errors
     /// [`PackError::MissingObjects`] with what git found missing.
-    pub fn check_connected(&self, tips: &[Oid]) -> Result<(), PackError> {
+    pub fn check_connected(&mut self, tips: &[Oid]) -> Result<(), PackError> {
         if tips.is_empty() {
             return Ok(());
         }
         let finished = self
-            .git(&[], "rev-list")
+            .reading_git("rev-list")?
             .args(["--objects", "--stdin", "--not", "--all", "--quiet", "--alternate-refs"])
             .finish(|stdin| tips.iter().try_for_each(|tip| writeln!(stdin, "{tip}")))
             .map_err(StoreError::Git)?;
@@ -154,14 +154,14 @@ impl Quarantine {
     }
 
     fn index_pack(
-        &self,
+        &mut self,
         header: [u8; HEADER_LEN],
         pack: &mut dyn Read,
         max: u64,
     ) -> Result<u64, PackError> {
         let mut fed = Fed { bytes: 0, end: None };
         let finished = self
-            .git(&[], "index-pack")
+            .git(&[], "index-pack")?
             .args(["--stdin", "--strict", "--fix-thin"])
             .arg(format!("--max-input-size={max}"))
             .finish(|stdin| fed.copy(header, pack, stdin, max));

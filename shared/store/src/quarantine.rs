@@ -1,8 +1,9 @@
 //! Quarantine: objects of a push that nobody but its judge sees, until they are migrated or thrown away.
 //!
-//! A quarantine is a folder `objects/incoming-zit-…` that names the repository's objects as its alternate. Dropping
-//! it removes the folder; [`Quarantine::migrate`] moves its objects into the repository, flushed, so that a ref may
-//! name them. Objects come in as a pack ([`Quarantine::receive_pack`]) or are written one by one.
+//! A quarantine is a folder `objects/incoming-zit-…` that names the repository's objects as its alternate; it is made
+//! once there is something to put into it. Dropping the quarantine removes the folder; [`Quarantine::migrate`] moves
+//! its objects into the repository, flushed, so that a ref may name them. Objects come in as a pack
+//! ([`Quarantine::receive_pack`]) or are written one by one.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -30,10 +31,16 @@ const PREFIX: &str = "incoming-zit-";
 
 /// Objects apart from the repository's.
 pub struct Quarantine {
-    pub(crate) folder: TempDir,
     git_dir: PathBuf,
-    objects: Arc<gix_odb::Store>,
+    repository: Arc<gix_odb::Store>,
+    folder: Option<Folder>,
     pub(crate) kind: gix_hash::Kind,
+}
+
+/// Where the objects are, and the database that reads them and the repository's.
+struct Folder {
+    dir: TempDir,
+    objects: Arc<gix_odb::Store>,
 }
 
 /// Removes what crashes left. Only while no quarantine is in use: at opening, under the repository's lock.
@@ -56,35 +63,30 @@ pub(crate) fn remove_stale(objects_dir: &Path) -> Result<(), StoreError> {
 }
 
 impl Quarantine {
-    pub(crate) fn new(git_dir: &Path, kind: gix_hash::Kind) -> Result<Self, StoreError> {
-        let repository = git_dir.join("objects");
-        let folder = tempfile::Builder::new()
-            .prefix(PREFIX)
-            .tempdir_in(&repository)
-            .doing("create a quarantine in", &repository)?;
-        for name in ["pack", "info"] {
-            let path = folder.path().join(name);
-            fs::create_dir(&path).doing("create", &path)?;
-        }
-        let mut line = OsString::from(repository.as_os_str());
-        line.push("\n");
-        let alternates = folder.path().join("info/alternates");
-        fs::write(&alternates, line.as_encoded_bytes()).doing("write", &alternates)?;
-        let objects = objects::open(folder.path(), kind)?;
-        Ok(Self { folder, git_dir: git_dir.to_owned(), objects, kind })
+    /// An empty quarantine beside the objects of `git_dir`, which `repository` reads.
+    pub(crate) fn new(
+        git_dir: &Path,
+        repository: Arc<gix_odb::Store>,
+        kind: gix_hash::Kind,
+    ) -> Self {
+        Self { git_dir: git_dir.to_owned(), repository, folder: None, kind }
     }
 
-    /// A handle on the objects of the quarantine and of the repository.
+    /// A handle on the objects of the repository and on those that the quarantine holds now.
+    ///
+    /// What comes into the quarantine later may need a new handle.
     #[must_use]
     pub fn objects(&self) -> Objects {
-        Objects::new(&self.objects, self.kind)
+        let objects = self.folder.as_ref().map_or(&self.repository, |folder| &folder.objects);
+        Objects::new(objects, self.kind)
     }
 
     /// Writes an object.
     ///
     /// # Errors
-    /// [`StoreError::WriteObject`] when the file system refuses.
+    /// [`StoreError::WriteObject`] or [`StoreError::Io`] when the file system refuses.
     pub fn write(&mut self, kind: Kind, data: &[u8]) -> Result<Oid, StoreError> {
+        self.folder()?;
         let id = self
             .objects()
             .handle
@@ -169,7 +171,8 @@ impl Quarantine {
         let target = self.git_dir.join("objects");
         let mut touched = BTreeSet::new();
         let mut kept = Kept { files: Vec::new() };
-        for (from, name) in self.files()? {
+        let files = self.folder.as_ref().map_or(Ok(Vec::new()), Folder::files)?;
+        for (from, name) in files {
             let to = target.join(&name);
             if to.exists() {
                 continue;
@@ -188,9 +191,59 @@ impl Quarantine {
         Ok(kept)
     }
 
+    /// `git <name>` that reads and writes objects in the quarantine first.
+    pub(crate) fn git(&mut self, settings: &[&str], name: &str) -> Result<Git, StoreError> {
+        let folder = self.folder()?.dir.path().to_owned();
+        Ok(Git::at(&self.git_dir, settings, name).quarantined(&folder))
+    }
+
+    /// `git <name>` that reads what the quarantine holds and writes no object.
+    pub(crate) fn reading_git(&mut self, name: &str) -> Result<Git, StoreError> {
+        match self.folder {
+            Some(_) => self.git(&[], name),
+            None => Ok(Git::at(&self.git_dir, &[], name)),
+        }
+    }
+
+    /// The folder, made if need be.
+    fn folder(&mut self) -> Result<&mut Folder, StoreError> {
+        let folder = match self.folder.take() {
+            Some(folder) => folder,
+            None => Folder::new(&self.git_dir.join("objects"), self.kind)?,
+        };
+        Ok(self.folder.insert(folder))
+    }
+
+    /// Writes a blob: shorthand for [`Quarantine::write`].
+    ///
+    /// # Errors
+    /// As [`Quarantine::write`].
+    pub fn write_blob(&mut self, content: impl AsRef<BStr>) -> Result<Oid, StoreError> {
+        self.write(Kind::Blob, content.as_ref())
+    }
+}
+
+impl Folder {
+    fn new(repository: &Path, kind: gix_hash::Kind) -> Result<Self, StoreError> {
+        let dir = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .tempdir_in(repository)
+            .doing("create a quarantine in", repository)?;
+        for name in ["pack", "info"] {
+            let path = dir.path().join(name);
+            fs::create_dir(&path).doing("create", &path)?;
+        }
+        let mut line = OsString::from(repository.as_os_str());
+        line.push("\n");
+        let alternates = dir.path().join("info/alternates");
+        fs::write(&alternates, line.as_encoded_bytes()).doing("write", &alternates)?;
+        let objects = objects::open(dir.path(), kind)?;
+        Ok(Self { dir, objects })
+    }
+
     /// The object files with their names below `objects/`: loose ones, then packs, an index after all else of its pack.
     fn files(&self) -> Result<Vec<(PathBuf, PathBuf)>, StoreError> {
-        let root = self.folder.path();
+        let root = self.dir.path();
         let mut files = Vec::new();
         for folder in fs::read_dir(root).doing("list", root)? {
             let folder = folder.doing("list", root)?;
@@ -211,19 +264,6 @@ impl Quarantine {
         };
         files.sort_by(|(_, a), (_, b)| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
         Ok(files)
-    }
-
-    /// `git <name>` that reads and writes objects in the quarantine first.
-    pub(crate) fn git(&self, settings: &[&str], name: &str) -> Git {
-        Git::at(&self.git_dir, settings, name).quarantined(self.folder.path())
-    }
-
-    /// Writes a blob: shorthand for [`Quarantine::write`].
-    ///
-    /// # Errors
-    /// As [`Quarantine::write`].
-    pub fn write_blob(&mut self, content: impl AsRef<BStr>) -> Result<Oid, StoreError> {
-        self.write(Kind::Blob, content.as_ref())
     }
 }
 

@@ -22,6 +22,9 @@ use crate::packed::{PackedRefs, Peeled};
 /// How many symbolic refs are followed. Source: git's `SYMREF_MAXDEPTH`.
 const MAX_SYMREFS: usize = 5;
 
+/// The longest component of a path, in bytes. Source: `NAME_MAX` of Linux.
+const MAX_COMPONENT: usize = 255;
+
 /// What HEAD is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
@@ -123,7 +126,7 @@ impl Refs {
     ) -> Result<Vec<StoredRef>, StoreError> {
         let mut loose = BTreeMap::new();
         let folder = prefix.rfind_byte(b'/').map_or(&b"refs"[..], |end| &prefix[..end]);
-        if folder.starts_with(b"refs") && !folder.contains_str("..") {
+        if is_folder(folder) {
             self.walk(folder.as_bstr(), prefix, &mut |name, value| {
                 if name.starts_with(prefix) {
                     loose.insert(name, value);
@@ -224,6 +227,16 @@ impl Refs {
         }
         Ok(())
     }
+}
+
+/// Whether a folder of refs may have that name. A peer chooses prefixes; what is no path must not be looked up as one.
+fn is_folder(name: &[u8]) -> bool {
+    let plain = |component: &[u8]| {
+        !matches!(component, b"" | b"." | b"..")
+            && component.len() <= MAX_COMPONENT
+            && !component.contains(&0)
+    };
+    name.starts_with(b"refs") && name.split(|&byte| byte == b'/').all(plain)
 }
 
 fn peeled(oid: Oid, objects: &Objects) -> Result<Option<Oid>, StoreError> {

@@ -197,22 +197,26 @@ impl Store {
     /// # Errors
     /// [`StoreError::OpenObjects`] when the database has to be opened again and cannot.
     pub fn objects(&self) -> Result<Objects, StoreError> {
+        Ok(Objects::new(&self.database()?, self.kind))
+    }
+
+    fn database(&self) -> Result<Arc<gix_odb::Store>, StoreError> {
         let mut store = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         // The library has a fixed number of places for packs and fails once they are used up.
         let look = self.handles.fetch_add(1, Ordering::Relaxed).is_multiple_of(HANDLES_PER_LOOK);
         if look && store.metrics().unused_slots < FEW_PLACES {
             *store = objects::open(&self.objects_dir(), self.kind)?;
         }
-        Ok(Objects::new(&store, self.kind))
+        Ok(Arc::clone(&store))
     }
 
     /// An empty quarantine: a place for objects that nobody else sees until they are migrated.
     ///
     /// # Errors
-    /// [`StoreError::ReadOnly`] without the right to write; [`StoreError::Io`] when the file system refuses.
+    /// [`StoreError::ReadOnly`] without the right to write; otherwise as [`Store::objects`].
     pub fn quarantine(&self) -> Result<Quarantine, StoreError> {
         self.writer()?;
-        Quarantine::new(&self.common_dir, self.kind)
+        Ok(Quarantine::new(&self.common_dir, self.database()?, self.kind))
     }
 
     /// Where packs for fetches come from.

@@ -113,14 +113,20 @@ fn a_peer_that_stops_mid_pack_is_told_apart_from_a_bad_pack() {
 }
 
 #[test]
-fn a_pack_without_objects_is_checked_and_starts_nothing() {
-    let (here, there, _) = pair();
+fn a_pack_without_objects_is_checked_and_makes_no_folder() {
+    let (here, there, [base, ..]) = pair();
     let empty = there.pack("", false);
     assert_eq!(empty.len(), 32);
     let store = here.referee();
-    let received =
-        store.quarantine().unwrap().receive_pack(&mut empty.as_slice(), &LIMITS).unwrap();
+    let before = here.files();
+    let mut quarantine = store.quarantine().unwrap();
+    let received = quarantine.receive_pack(&mut empty.as_slice(), &LIMITS).unwrap();
     assert_eq!((received.objects, received.bytes), (0, 32));
+    quarantine.check_connected(&[base]).unwrap();
+    assert_eq!(quarantine.objects().kind(base).unwrap(), Some(Kind::Commit));
+    assert_eq!(here.files(), before, "no folder either");
+    drop(quarantine.migrate().unwrap());
+    assert_eq!(here.files(), before);
     drop(store);
     let mut corrupt = empty.clone();
     corrupt[31] ^= 1;
@@ -263,7 +269,7 @@ fn a_merge_is_clean_or_names_its_conflicts() {
     let clash = repo.commit(&[("a", "uno\n2\n3\n4\n5\n"), ("b", "x\n")], &[base], "clash");
     let stranger = repo.commit(&[], &[], "stranger");
     let store = repo.referee();
-    let quarantine = store.quarantine().unwrap();
+    let mut quarantine = store.quarantine().unwrap();
     let Merge::Clean(tree) = quarantine.merge_tree(ours, theirs).unwrap() else {
         panic!("not clean")
     };

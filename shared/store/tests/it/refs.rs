@@ -231,6 +231,10 @@ fn refs_below_a_prefix_are_those_that_git_lists_loose_or_packed() {
         let found: Vec<String> = found.iter().map(|r| format!("{} {}", r.name, r.oid)).collect();
         assert_eq!(found, expected, "{prefix}");
     }
+    let long = format!("refs/{}/x", "y".repeat(300));
+    for no_path in ["refs/a\0b/", "refs//heads/", "refs/./heads/", "refs/x/../heads/", &long] {
+        assert!(store.refs_below(no_path).unwrap().is_empty(), "{no_path:?}");
+    }
 }
 
 #[test]
