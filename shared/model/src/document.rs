@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::options::MAX_INTENT;
 use crate::{AgentId, ItemId, Oid, RefName, Resource, UnixSeconds, quote};
 
 /// The highest `format` understood.
 pub const FORMAT: u32 = 1;
 
 /// The largest document read, in bytes. Source: `spec/refs.md`, "Documents".
-pub const MAX_DOCUMENT: u64 = 1 << 20;
+pub const MAX_DOCUMENT: u64 = 2 << 20;
 
-/// How many items one agent may have open. With names and intents of full length they take under 700 KiB of
-/// [`MAX_DOCUMENT`].
+/// How many items one agent may have open. With names and intents of full length, and every byte of them escaped, they
+/// fit [`MAX_DOCUMENT`].
 pub const MAX_ITEMS: usize = 400;
 
 /// Why a document cannot be used.
@@ -159,7 +160,7 @@ impl ClaimRequest {
             resource: resource(&wire.resource)?,
             agent: agent(CLAIM_FILE, wire.agent.as_deref())?,
             item: item(CLAIM_FILE, wire.item.as_deref())?,
-            intent: wire.intent.map(|text| quote::one_line(&text)),
+            intent: wire.intent.as_deref().map(sentence).filter(|text| !text.is_empty()),
         })
     }
 }
@@ -299,6 +300,11 @@ fn field(file: &'static str, field: &'static str, why: impl std::fmt::Display) -
     DocumentError::Field { file, field, why: quote::one_line(&why.to_string()) }
 }
 
+/// A peer's intent, as short as one that an option states.
+fn sentence(text: &str) -> String {
+    quote::cut(&quote::one_line(text), MAX_INTENT)
+}
+
 fn resource(text: &str) -> Result<Resource, DocumentError> {
     text.parse().map_err(|e| field(CLAIM_FILE, "resource", e))
 }
@@ -352,6 +358,35 @@ mod tests {
             let found = ClaimRequest::from_json(json.as_bytes()).unwrap_err().to_string();
             assert!(found.starts_with(error), "{json} gave {found}");
         }
+    }
+
+    #[test]
+    fn a_full_state_of_the_longest_names_and_intents_can_be_read_back() {
+        let component = [0xff; 250].as_slice();
+        let name = [b"refs/heads".as_slice(), component, component, component, component];
+        let item = ItemState {
+            id: ItemId::new("8c1f0e2a9b3d").unwrap(),
+            intent: Some("\\".repeat(MAX_INTENT)),
+            name: RefName::new(name.join(&b'/')).unwrap(),
+            head: Oid::from_hex(&[b'1'; 64]).unwrap(),
+        };
+        let state = AgentState {
+            agent: AgentId::new("a").unwrap(),
+            principal: "anyone".into(),
+            intent: item.intent.clone(),
+            items: vec![item; MAX_ITEMS],
+        };
+        let n_bytes = u64::try_from(state.to_json(UnixSeconds(0)).len()).unwrap();
+        assert!(n_bytes <= MAX_DOCUMENT, "{n_bytes} bytes");
+    }
+
+    #[test]
+    fn a_pushed_intent_is_as_short_as_one_that_an_option_states() {
+        let json = format!(r#"{{"format":1,"resource":"a","intent":"{}"}}"#, "x".repeat(900));
+        let intent = ClaimRequest::from_json(json.as_bytes()).unwrap().intent.unwrap();
+        assert_eq!(intent.len(), MAX_INTENT);
+        let json = r#"{"format":1,"resource":"a","intent":" "}"#;
+        assert_eq!(ClaimRequest::from_json(json.as_bytes()).unwrap().intent, None);
     }
 
     #[test]
