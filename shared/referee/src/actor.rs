@@ -131,8 +131,15 @@ impl Actor {
         if !self.suspect {
             return Ok(());
         }
+        // What failed half way is finished or undone first: the refs are believed only then.
+        match self.store.prepare(&[]) {
+            Ok(nothing) => drop(nothing),
+            Err(PrepareError::Store(error)) => return Err(error.into()),
+            Err(PrepareError::Refused(refused)) => tracing::warn!(%refused, "nothing was refused"),
+        }
         let now = self.clock.now().monotonic;
         let mut view = open::view(&self.store, &self.footprinter, now)?;
+        view.keep_times(&self.view);
         view.next_epoch = self.epochs.peek();
         self.view = view;
         self.suspect = false;

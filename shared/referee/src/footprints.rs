@@ -1,6 +1,6 @@
 //! Footprints of commits: tree differences taken apart file by file, in parallel, with a bounded cache.
 //!
-//! Runs on the caller's thread, never on the actor. Deleting the cache loses nothing.
+//! Runs on the caller's thread; on the actor only when it looks at all refs again. Deleting the cache loses nothing.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;

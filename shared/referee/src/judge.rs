@@ -36,10 +36,17 @@ struct Judge<'a> {
     landing: BTreeSet<Oid>,
 }
 
+/// What a claim is for, as far as it is said.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    item: Option<&'a ItemId>,
+    intent: Option<&'a String>,
+}
+
 /// How many claims one push may take. Each is a ref and a document, written while others wait.
 pub(crate) const MAX_CLAIMS: usize = 64;
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
     fn command(&mut self, command: &Command) -> Decision {
         let decided = match (&command.ask, &command.name) {
             (Ask::Broken(refusal), _) => Err(refusal.clone()),
@@ -130,25 +137,22 @@ impl Judge<'_> {
         agent: &AgentId,
         item: Option<&ItemId>,
     ) -> Result<ItemStep, Refusal> {
-        let opens = self.push.commands.len();
-        if self.view.items_of(agent).count() + opens > MAX_ITEMS
-            && !self.view.items.contains_key(name)
-        {
+        let known = self.view.items.get(name).filter(|known| known.agent == *agent);
+        let opens = self.push.commands.iter().filter(|command| command.may_open()).count();
+        if known.is_none() && self.view.items_of(agent).count() + opens > MAX_ITEMS {
             return Err(Refusal::TooMany { what: "open items of one agent", max: MAX_ITEMS });
         }
-        let known = self.view.items.get(name).filter(|known| known.agent == *agent);
         let item = item
             .or(self.push.item.as_ref())
             .cloned()
             .unwrap_or_else(|| ItemId::default_for(agent, name));
-        let stated = || self.view.agents.get(agent).and_then(|record| record.intent.clone());
         let intent = self
             .push
             .options
             .intent
             .clone()
             .or_else(|| known.and_then(|known| known.intent.clone()))
-            .or_else(stated);
+            .or_else(|| self.stated_intent(agent));
         Ok(ItemStep::Open { agent: agent.clone(), item, intent })
     }
 
@@ -287,12 +291,12 @@ impl Judge<'_> {
         if command.old != found {
             return Err(Refusal::ClaimMoved { found });
         }
-        let mut decision = self.claim(&document.resource)?;
-        if let Decision::Do(Step::Grant(grant)) = &mut decision {
-            grant.record.item = document.item.clone().unwrap_or_else(|| grant.record.item.clone());
-            grant.record.intent = document.intent.clone().or_else(|| grant.record.intent.clone());
-        }
-        Ok(decision)
+        let push = self.task();
+        let task = Task {
+            item: document.item.as_ref().or(push.item),
+            intent: document.intent.as_ref().or(push.intent),
+        };
+        self.claim_for(&document.resource, task)
     }
 
     fn delete_claim(&mut self, command: &Command, key: &str) -> Result<Decision, Refusal> {
@@ -305,8 +309,17 @@ impl Judge<'_> {
         self.release(&claim.record.resource.clone())
     }
 
-    /// Source: `spec/claims.md`, "Grant", "Renew", "Take over".
     fn claim(&mut self, resource: &Resource) -> Result<Decision, Refusal> {
+        self.claim_for(resource, self.task())
+    }
+
+    /// What the push says that it is for.
+    fn task(&self) -> Task<'a> {
+        Task { item: self.push.item.as_ref(), intent: self.push.options.intent.as_ref() }
+    }
+
+    /// Source: `spec/claims.md`, "Grant", "Renew", "Take over".
+    fn claim_for(&mut self, resource: &Resource, task: Task<'_>) -> Result<Decision, Refusal> {
         let agent = self.agent()?.clone();
         let key = resource.key();
         if self.granted.contains(&key) {
@@ -325,7 +338,7 @@ impl Judge<'_> {
         let own = existing.filter(|claim| claim.record.agent == agent);
         if let Some(claim) = own.filter(|claim| claim.left(self.now.monotonic).is_some()) {
             self.granted.insert(key);
-            return Ok(Decision::Do(self.renewal(claim)));
+            return Ok(Decision::Do(self.renewal(claim, task)));
         }
         let holders = self.view.held_against(&agent, resource, self.now.monotonic);
         if !holders.is_empty() {
@@ -343,8 +356,8 @@ impl Judge<'_> {
             supersedes: self.view.lapsed_against(&agent, resource, self.now.monotonic),
             record: ClaimRecord {
                 resource: resource.clone(),
-                item: self.claim_item(&agent),
-                intent: self.claim_intent(&agent),
+                item: task.item.cloned().unwrap_or_else(|| self.claim_item(&agent)),
+                intent: task.intent.cloned().or_else(|| self.stated_intent(&agent)),
                 lease: self.view.settings.lease,
                 epoch,
                 agent,
@@ -352,10 +365,10 @@ impl Judge<'_> {
         })))
     }
 
-    /// A live claim of one's own: only its lease starts anew, unless the push states another task.
-    fn renewal(&self, claim: &Claim) -> Step {
-        let item = self.push.item.clone().unwrap_or_else(|| claim.record.item.clone());
-        let intent = self.push.options.intent.clone().or_else(|| claim.record.intent.clone());
+    /// A live claim of one's own: only its lease starts anew, unless another task is stated.
+    fn renewal(&self, claim: &Claim, task: Task<'_>) -> Step {
+        let item = task.item.unwrap_or(&claim.record.item).clone();
+        let intent = task.intent.cloned().or_else(|| claim.record.intent.clone());
         if item == claim.record.item
             && intent == claim.record.intent
             && self.view.settings.lease == claim.record.lease
@@ -371,7 +384,7 @@ impl Judge<'_> {
         })
     }
 
-    /// The item a claim is for: the one named, the pushed branch's, the only open one, or the mainline's default.
+    /// The item of a claim that names none: the pushed branch's, the only open one, or the mainline's default.
     fn claim_item(&self, agent: &AgentId) -> ItemId {
         let pushed = || {
             let mut branches = self.push.commands.iter().filter(|c| c.ask == Ask::Head);
@@ -387,12 +400,11 @@ impl Judge<'_> {
             let mainline = self.view.mainline.clone().unwrap_or_else(refs::current);
             ItemId::default_for(agent, &mainline)
         };
-        self.push.item.clone().or_else(pushed).or_else(only).unwrap_or_else(default)
+        pushed().or_else(only).unwrap_or_else(default)
     }
 
-    fn claim_intent(&self, agent: &AgentId) -> Option<String> {
-        let stated = || self.view.agents.get(agent)?.intent.clone();
-        self.push.options.intent.clone().or_else(stated)
+    fn stated_intent(&self, agent: &AgentId) -> Option<String> {
+        self.view.agents.get(agent)?.intent.clone()
     }
 
     fn release(&mut self, resource: &Resource) -> Result<Decision, Refusal> {

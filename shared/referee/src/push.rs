@@ -260,6 +260,15 @@ fn wishes(options: &Options, is_path: &dyn Fn(&str) -> bool) -> Vec<Wish> {
     .collect()
 }
 
+impl Command {
+    /// Whether an item may open with it.
+    #[must_use]
+    pub(crate) fn may_open(&self) -> bool {
+        let carries = matches!(self.ask, Ask::Head | Ask::Change(_) | Ask::Wip(..) | Ask::Accept);
+        carries && self.new.is_some()
+    }
+}
+
 impl Push {
     /// The name of the principal that speaks.
     #[must_use]

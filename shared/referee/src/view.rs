@@ -197,6 +197,21 @@ impl View {
             .collect()
     }
 
+    /// Goes on from `before` with what refs do not say: since when a claim or an item that did not change stands. Looking
+    /// at the refs again is no observation of their owners.
+    pub(crate) fn keep_times(&mut self, before: &Self) {
+        for (key, claim) in &mut self.claims {
+            if let Some(known) = before.claims.get(key).filter(|known| known.oid == claim.oid) {
+                claim.renewed = known.renewed;
+            }
+        }
+        for (name, item) in &mut self.items {
+            if let Some(known) = before.items.get(name).filter(|known| known.head == item.head) {
+                item.pushed = known.pushed;
+            }
+        }
+    }
+
     /// The open items of one agent.
     pub(crate) fn items_of<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a OpenItem> {
         self.items.values().filter(move |item| item.agent == *agent)

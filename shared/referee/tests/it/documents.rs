@@ -41,6 +41,20 @@ fn the_documents_item_and_intent_are_taken_and_its_epoch_is_not() {
 }
 
 #[test]
+fn a_document_over_ones_own_live_claim_says_what_it_is_for_now() {
+    let (world, _) = World::new();
+    world.push("ada", &[claim(ONE)], &[]).ok();
+    let epoch = world.claim_document(ONE)["epoch"].clone();
+    let held = world.find(&claim_ref(ONE)).unwrap();
+    let json =
+        r#"{"format": 1, "resource": "src/a.rs#one", "item": "8c1f0e2a9b3d", "intent": "why"}"#;
+    world.push("ada", &[moved(&claim_ref(ONE), held, document(&world, json))], &[]).ok();
+    let stored = world.claim_document(ONE);
+    assert_eq!((&stored["item"], &stored["intent"]), (&"8c1f0e2a9b3d".into(), &"why".into()));
+    assert_eq!(stored["epoch"], epoch);
+}
+
+#[test]
 fn a_document_that_cannot_be_used_is_refused_and_named() {
     for (json, reason) in [
         (

@@ -1,5 +1,7 @@
 //! What others put into a repository, and pushes that contradict themselves: each costs only itself.
 
+use zit_model::document::MAX_ITEMS;
+
 use crate::world::{
     LEASE, World, accept, ask, change_ref, claim, claim_ref, create, delete, moved, release,
     source, tell, wip_ref,
@@ -115,6 +117,27 @@ fn a_claim_that_stock_git_removed_is_seen_to_be_gone() {
     // The first request finds out, the next one knows.
     world.push("ada", &[release("src/a.rs")], &[]).refused("does not exist");
     world.push("bob", &[claim("src/a.rs")], &[]).ok();
+}
+
+#[test]
+fn a_claim_that_had_lapsed_does_not_live_again_because_the_refs_are_looked_at_again() {
+    let (world, _) = World::new();
+    world.push("ada", &[claim("src/a.rs")], &[]).ok();
+    world.push("bob", &[claim("src/b.rs")], &[]).ok();
+    world.advance(LEASE);
+    world.git(&["update-ref", "-d", &claim_ref("src/a.rs")]);
+    world.push("ada", &[release("src/a.rs")], &[]).refused("does not exist");
+    world.push("eve", &[claim("src/b.rs")], &[]).ok().says("taken over from bob");
+}
+
+#[test]
+fn only_what_opens_work_counts_against_the_bound_of_open_work() {
+    let (world, base) = World::new();
+    let work = world.commit(Some(base), &[("src/b.rs", "fn x() {}\n")]);
+    let mut asks = vec![create("refs/heads/topic", work)];
+    asks.extend((0..MAX_ITEMS).map(|n| release(&format!("f{n}.rs"))));
+    world.push("ada", &asks, &[]).ok();
+    assert_eq!(world.items(), ["refs/heads/topic"]);
 }
 
 #[test]
