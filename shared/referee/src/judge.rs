@@ -16,8 +16,8 @@ use crate::view::{Claim, Strayed, View};
 
 /// Judges a push. Moves nothing.
 pub(crate) fn judge(push: &Push, door: Door, view: &View, now: Now) -> Verdict {
-    let (granted, released, landing) = Default::default();
-    let mut judge = Judge { push, door, view, now, granted, released, landing };
+    let (granted, released, recorded, landing) = Default::default();
+    let mut judge = Judge { push, door, view, now, granted, released, recorded, landing };
     let commands = push.commands.iter().map(|command| judge.command(command)).collect();
     let options = push.wishes.iter().map(|wish| (wish.text.clone(), judge.wish(wish))).collect();
     bind(push, Verdict { commands, options })
@@ -32,6 +32,8 @@ struct Judge<'a> {
     granted: BTreeSet<String>,
     /// Keys that this push has released.
     released: BTreeSet<String>,
+    /// Changes that this push records already.
+    recorded: BTreeSet<Oid>,
     /// Changes that this push lands already.
     landing: BTreeSet<Oid>,
 }
@@ -221,7 +223,7 @@ impl<'a> Judge<'a> {
         Ok(plain(command, name))
     }
 
-    fn change(&self, command: &Command, name: &RefName, oid: Oid) -> Result<Decision, Refusal> {
+    fn change(&mut self, command: &Command, name: &RefName, oid: Oid) -> Result<Decision, Refusal> {
         let agent = self.agent()?;
         match command.new {
             None => {
@@ -234,11 +236,14 @@ impl<'a> Judge<'a> {
                 Ok(update(name, RefChange::Delete { old: oid }, self.closing(name)))
             }
             Some(new) if new != oid => Err(Refusal::NameIsNotValue { value: new }),
-            Some(_) if command.found.is_some() => Ok(Decision::Nothing(Already::Same)),
+            Some(_) if command.found.is_some() || self.recorded.contains(&oid) => {
+                Ok(Decision::Nothing(Already::Same))
+            }
             Some(_) if command.old.is_some() => Err(Refusal::CreateOnly),
             Some(new) => {
                 command.study.as_ref().ok_or(Refusal::NotACommit { oid })?;
                 let item = self.opening(name, agent, self.item_with_head(agent, oid).as_ref())?;
+                self.recorded.insert(oid);
                 Ok(update(name, RefChange::Create { new }, item))
             }
         }
@@ -454,7 +459,9 @@ impl<'a> Judge<'a> {
             let item = self.opening(&name, &agent, self.item_with_head(&agent, commit).as_ref())?;
             Ok((RefUpdate { name, change: RefChange::Create { new: commit } }, item))
         };
-        let record = command.found.is_none().then(record).transpose()?;
+        let is_new = command.found.is_none() && !self.recorded.contains(&commit);
+        let record = is_new.then(record).transpose()?;
+        self.recorded.insert(commit);
         Ok(Decision::Do(Step::Land { commit, record }))
     }
 }

@@ -66,6 +66,21 @@ fn one_change_accepted_twice_in_one_push_lands_once() {
 }
 
 #[test]
+fn a_change_recorded_and_accepted_in_one_push_lands() {
+    for accept_first in [false, true] {
+        let (world, base) = World::new();
+        let change = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
+        let mut both = [create(&change_ref(change), change), accept(change)];
+        if accept_first {
+            both.reverse();
+        }
+        world.push("ada", &both, &[]).ok();
+        assert_eq!(world.current(), change);
+        assert_eq!(world.find(&change_ref(change)), None);
+    }
+}
+
+#[test]
 fn a_change_recorded_beside_the_mainline_that_contains_it_does_not_stay() {
     let (world, base) = World::new();
     let change = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
