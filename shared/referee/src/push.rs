@@ -155,34 +155,17 @@ pub(crate) fn expand(
         .commands
         .iter()
         .map(|command| {
-            let (name, ask) = match RefName::new(&command.name) {
+            let (sent, old, new) = (command.name.clone(), command.old, command.new);
+            let (name, ask) = match RefName::new(&sent) {
                 Err(error) => (None, Ask::Broken(Refusal::BadName { why: error.why })),
-                Ok(name) if duplicates.contains(command.name.as_bstr()) => {
-                    (Some(name), Ask::Broken(Refusal::Duplicate))
-                }
-                Ok(name) if name.is_one_level() && command.new.is_some() && !name.is_zit() => {
-                    let why = "it has one component below refs/, as in refs/x".to_owned();
-                    (Some(name), Ask::Broken(Refusal::BadName { why }))
-                }
-                Ok(name) if command.new.is_some() && !is_file_name(&name) => {
-                    let why = format!("a component is longer than {MAX_COMPONENT} bytes");
-                    (Some(name), Ask::Broken(Refusal::BadName { why }))
-                }
                 Ok(name) => {
-                    let ask = ask(&name, command.new, mainline, ground);
+                    let twice = duplicates.contains(sent.as_bstr()).then_some(Refusal::Duplicate);
+                    let fault = twice.or_else(|| new.and_then(|_| fault(&name)));
+                    let ask = fault.map_or_else(|| ask(&name, new, mainline, ground), Ask::Broken);
                     (Some(name), ask)
                 }
             };
-            let sent = command.name.clone();
-            Command {
-                sent,
-                name,
-                old: command.old,
-                new: command.new,
-                ask,
-                study: None,
-                found: None,
-            }
+            Command { sent, name, old, new, ask, study: None, found: None }
         })
         .collect();
     Push {
@@ -195,6 +178,16 @@ pub(crate) fn expand(
         adopts,
         options,
     }
+}
+
+/// Why no ref of that name can be set.
+fn fault(name: &RefName) -> Option<Refusal> {
+    if name.is_one_level() && !name.is_zit() {
+        let why = "it has one component below refs/, as in refs/x".to_owned();
+        return Some(Refusal::BadName { why });
+    }
+    let why = format!("a component is longer than {MAX_COMPONENT} bytes");
+    (!is_file_name(name)).then_some(Refusal::BadName { why })
 }
 
 /// Whether each component of a name that is stored fits a file system, with `.lock` behind it. Requests are not stored.

@@ -156,6 +156,15 @@ fn only_what_opens_work_counts_against_the_bound_of_open_work() {
 }
 
 #[test]
+fn an_agent_called_you_is_told_apart_from_the_reader() {
+    let (world, _) = World::new();
+    world.push("you", &[claim("src/a.rs")], &[]).ok();
+    let answer = world.push("ada", &[tell()], &["zit.status"]);
+    answer.says("- agent you holds src/a.rs").keeps_silent_about("- you hold");
+    world.push("you", &[tell()], &["zit.status"]).says("- you hold src/a.rs");
+}
+
+#[test]
 fn a_branch_that_stock_git_deleted_holds_nothing_and_stops_no_landing() {
     let (world, base) = World::new();
     let work = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
