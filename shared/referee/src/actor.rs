@@ -9,6 +9,7 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
+use zit_model::settings::Policy;
 use zit_model::{AgentId, Now, Oid, RefChange, RefName, RefUpdate, refs};
 use zit_rules::Age;
 use zit_store::{PrepareError, Quarantine, Store, StoreError};
@@ -81,6 +82,8 @@ pub(crate) struct Outcome {
     pub(crate) mainline: Option<RefName>,
     /// An agent id that nobody has.
     pub(crate) free_agent: AgentId,
+    /// Whether landing is refused where others claim what is written.
+    pub(crate) bind: Policy,
 }
 
 /// What an agent is told of the state of things.
@@ -183,6 +186,7 @@ impl Actor {
             fences: self.fences(&push, &verdict, speaker.as_ref(), now),
             mainline: self.view.mainline.clone(),
             free_agent: self.free_agent(),
+            bind: self.view.settings.bind,
             push,
             verdict,
             done,
@@ -203,10 +207,10 @@ impl Actor {
         }
     }
 
-    /// Whether the ref of an open item is elsewhere. One that cannot be looked at is taken to stand.
+    /// Whether the ref of an open item is no more. One that cannot be looked at is taken to stand, and so is one that
+    /// stock git moved: what the item wrote, somebody is at work on.
     fn is_gone(&self, name: &RefName) -> bool {
-        let head = self.view.items.get(name).map(|item| item.head);
-        self.store.find_ref(name).is_ok_and(|found| found != head)
+        self.store.find_ref(name).is_ok_and(|found| found.is_none())
     }
 
     /// An id that nobody has yet. It need only be free, not secret.

@@ -3,6 +3,7 @@
 use serde_json::json;
 use zit_model::envelope::{Command as Printed, Envelope, Line, Note, Outcome as Word};
 use zit_model::options::{Format, Options};
+use zit_model::settings::Policy;
 use zit_model::{AgentId, Oid, Prompt, RefChange, RefName, Resource, quote, refs};
 use zit_rules::{Age, Work};
 use zit_wire::receive::{ClientCapabilities, PushRequest, Report};
@@ -187,6 +188,7 @@ pub(crate) fn decided(
     for (text, decision) in &outcome.verdict.options {
         telling.wish(text, decision);
     }
+    telling.ended(&outcome.done.released);
     let mainline = telling.voice.prompt.mainline.clone();
     telling.details.extend(
         absent.iter().map(|r| Line::new(format!("{} does not exist on {mainline} yet", r.shown()))),
@@ -232,7 +234,8 @@ impl<'a> Telling<'a> {
         let sent = command.sent.to_string();
         let result = match (decision, accepted) {
             (Decision::Refuse(refusal), _) | (_, Some(Accepted::Refused(refusal))) => {
-                self.voice.pushed = command.new;
+                // A dry run records nothing that could be dropped.
+                self.voice.pushed = command.new.filter(|_| !self.dry_run());
                 Err(self.refuse(refusal, &sent))
             }
             (_, Some(Accepted::Failed(why))) => {
@@ -305,9 +308,8 @@ impl<'a> Telling<'a> {
                 let said = match item {
                     ItemStep::Open { agent, item, .. } if self.opened(command) => {
                         let writes = command.study.as_ref().map_or(0, |s| s.footprint.writes.len());
-                        format!(
-                            "{sent} is open work of {agent} (item {item}): {writes} units written"
-                        )
+                        let writes = words::units(writes);
+                        format!("{sent} is open work of {agent} (item {item}): {writes} written")
                     }
                     ItemStep::Close => format!("{sent} is no longer open work"),
                     // What landed with the same push is no open work.
@@ -385,6 +387,12 @@ impl<'a> Telling<'a> {
         }
     }
 
+    /// Claims that ended because what they were for has landed.
+    fn ended(&mut self, released: &[Resource]) {
+        let line = |r: &Resource| Line::new(format!("the claim on {} ended with it", r.shown()));
+        self.details.extend(released.iter().map(line));
+    }
+
     fn landed(&mut self, commit: Oid, accepted: Option<&Accepted>) -> (String, Vec<Rewritten>) {
         let current = |from, to| Rewritten {
             refname: Some(refs::current()),
@@ -392,14 +400,11 @@ impl<'a> Telling<'a> {
             new: Some(to),
             forced: false,
         };
-        let mainline = &self.voice.prompt.mainline;
+        let mainline = self.voice.prompt.mainline.clone();
         match accepted {
             Some(Accepted::Landed { from, to, released }) => {
                 self.landed.push(commit);
-                let ended = released
-                    .iter()
-                    .map(|r| Line::new(format!("the claim on {} ended with it", r.shown())));
-                self.details.extend(ended);
+                self.ended(released);
                 let fetch = Printed::git(["fetch", "origin"], "brings it to you");
                 self.options.push(fetch);
                 let how = if *to == commit {
@@ -449,7 +454,11 @@ impl<'a> Telling<'a> {
             if envelope.details.contains(&line) {
                 continue;
             }
-            envelope.warnings.push(Line::new(format!("{}; landing waits for it", line.as_str())));
+            let then = match self.outcome.bind {
+                Policy::Refuse => "; landing waits for it",
+                Policy::Advise => "",
+            };
+            envelope.warnings.push(Line::new(format!("{}{then}", line.as_str())));
         }
         envelope.data = data(self.outcome);
         if let Some(status) = status {

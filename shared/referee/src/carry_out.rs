@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use zit_model::{AgentId, Now, RefName, refs};
+use zit_model::refs::{self, Address};
+use zit_model::{AgentId, Now, RefName};
 use zit_store::{
     PrepareError, Prepared, Quarantine, RefusedUpdate, RefusedUpdates, Store, StoreError,
 };
@@ -91,12 +92,20 @@ fn refuse_all(
     verdict: &mut Verdict,
 ) -> Result<(), StoreError> {
     for (index, refusal) in refused.0 {
-        // Only the referee writes claims: one that is elsewhere was moved by others, and the view is out of date.
-        actor.suspect |= refusal.name().strip_prefix("refs/zit/claims/").is_some();
+        actor.suspect |= is_moved(&refusal) && is_the_referees(&refusal);
         match plan.origin(index) {
             Some(Origin::Command(n)) => refuse(verdict.commands.get_mut(*n), refusal),
             Some(Origin::Wish(n)) => refuse(verdict.options.get_mut(*n).map(|(_, d)| d), refusal),
-            Some(Origin::State(agent)) => reload_state(actor, agent)?,
+            Some(Origin::State(agent)) if is_moved(&refusal) => reload_state(actor, agent)?,
+            // Without its agent's state, nothing of the push can be carried out.
+            Some(Origin::State(_)) => {
+                let options = verdict.options.iter_mut().map(|(_, decision)| decision);
+                for decision in verdict.commands.iter_mut().chain(options) {
+                    if matches!(decision, Decision::Do(_)) {
+                        refuse(Some(decision), refusal.clone());
+                    }
+                }
+            }
             // What moves with current was asked for by the push of the mainline.
             Some(Origin::Landing) | None => {
                 let forward = |d: &&mut Decision| matches!(d, Decision::Do(Step::Forward { .. }));
@@ -105,6 +114,28 @@ fn refuse_all(
         }
     }
     Ok(())
+}
+
+/// Whether the ref holds something else than it was to, so that it is worth looking again.
+fn is_moved(refusal: &RefusedUpdate) -> bool {
+    match refusal {
+        RefusedUpdate::Exists { .. }
+        | RefusedUpdate::Missing { .. }
+        | RefusedUpdate::Stale { .. } => true,
+        RefusedUpdate::NameConflict { .. }
+        | RefusedUpdate::Locked { .. }
+        | RefusedUpdate::MissingObject { .. }
+        | RefusedUpdate::NotACommit { .. }
+        | RefusedUpdate::Duplicate { .. }
+        | RefusedUpdate::Symbolic { .. }
+        | RefusedUpdate::Broken { .. } => false,
+    }
+}
+
+/// Whether only the referee writes the ref, and the view says what it holds: elsewhere, it was moved by others, and the
+/// view is out of date.
+fn is_the_referees(refusal: &RefusedUpdate) -> bool {
+    matches!(refs::address(refusal.name()), Address::Claim(_) | Address::Current)
 }
 
 fn refuse(decision: Option<&mut Decision>, refusal: RefusedUpdate) {
@@ -119,23 +150,9 @@ pub(crate) fn landing_refused(
     plan: &Plan,
     refused: RefusedUpdates,
 ) -> Result<Landed, RefereeError> {
-    for (_, refusal) in refused.0 {
-        match refusal {
-            RefusedUpdate::Exists { .. }
-            | RefusedUpdate::Missing { .. }
-            | RefusedUpdate::Stale { .. } => {
-                actor.suspect |= refusal.name().strip_prefix("refs/zit/claims/").is_some();
-            }
-            RefusedUpdate::NameConflict { .. }
-            | RefusedUpdate::Locked { .. }
-            | RefusedUpdate::MissingObject { .. }
-            | RefusedUpdate::NotACommit { .. }
-            | RefusedUpdate::Duplicate { .. }
-            | RefusedUpdate::Symbolic { .. }
-            | RefusedUpdate::Broken { .. } => {
-                return Ok(Landed::Refused(Refusal::Ref(refusal)));
-            }
-        }
+    actor.suspect |= refused.0.iter().any(|(_, r)| is_moved(r) && is_the_referees(r));
+    if let Some((_, refusal)) = refused.0.into_iter().find(|(_, refusal)| !is_moved(refusal)) {
+        return Ok(Landed::Refused(Refusal::Ref(refusal)));
     }
     reload_states(actor, plan)?;
     actor.refresh()?;

@@ -10,7 +10,7 @@ use bstr::ByteSlice;
 use zit_model::refs::Address;
 use zit_model::settings::Settings;
 use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, Resource, refs};
-use zit_store::{Objects, Quarantine, StoreError};
+use zit_store::{Objects, Quarantine, Signature, StoreError};
 
 use crate::actor::Actor;
 use crate::documents::{claim_document, standing, state_document};
@@ -192,7 +192,7 @@ impl Plan {
     }
 
     /// Drops the agent's recorded changes that the landed one is a later form of: a rebase keeps author, author's time
-    /// and subject, and the form that was refused would go on holding what it writes.
+    /// and subject, and writes some of the same. The form that was refused would go on holding what it writes.
     ///
     /// # Source
     /// `spec/accept.md`, "After a refusal".
@@ -203,24 +203,40 @@ impl Plan {
         objects: &Objects,
     ) -> Result<(), StoreError> {
         let Some(agent) = &landing.agent else { return Ok(()) };
-        let form = |oid| {
-            let commit = objects.commit(oid)?;
-            let subject = commit.message.lines().next().map(<[u8]>::to_vec);
-            Ok::<_, StoreError>((commit.author, subject))
+        let landed = form(objects, landing.commit)?;
+        let writes = |item: &OpenItem| {
+            let landed = &landing.footprint.writes;
+            item.footprint.writes.keys().any(|write| landed.keys().any(|w| w.overlaps(write)))
         };
-        let landed = form(landing.commit)?;
-        for item in actor.view.items_of(agent) {
+        for item in actor.view.items_of(agent).filter(|item| writes(item)) {
             let Address::Change(earlier) = refs::address(&item.name) else { continue };
             let gone = actor.store.find_ref(&item.name)? != Some(earlier);
-            if earlier == landing.commit || gone || form(earlier)? != landed {
-                continue;
-            }
-            if self.end(item.name.clone(), earlier, Origin::Landing) {
-                self.effects.push(Effect::Item(item.name.clone(), None));
-                self.meet(actor, agent, "");
+            // One that cannot be read is no form of anything, and stops nobody.
+            let same = || form(objects, earlier).is_ok_and(|form| form == landed);
+            if earlier != landing.commit
+                && !gone
+                && same()
+                && self.end(item.name.clone(), earlier, Origin::Landing)
+            {
+                self.close(actor, item);
             }
         }
         Ok(())
+    }
+
+    /// Closes an item, and ends the claims that were made for it.
+    fn close(&mut self, actor: &Actor, item: &OpenItem) {
+        self.effects.push(Effect::Item(item.name.clone(), None));
+        if let Some(record) = actor.view.agents.get(&item.agent) {
+            self.meet(actor, &item.agent, &record.principal);
+        }
+        for key in claims_of_item(actor, item) {
+            if let Some(claim) = actor.view.claims.get(&key)
+                && self.end_claim(&key, claim.oid, Origin::Landing)
+            {
+                self.done.released.push(claim.record.resource.clone());
+            }
+        }
     }
 
     /// A plan that takes current to where stock git moved the mainline, and closes what has landed with it.
@@ -274,25 +290,15 @@ impl Plan {
         self.updates.push((Origin::Landing, current));
         self.effects.push(Effect::Current(to, open::settings(objects, to)));
         let landed = self.landed(actor, from, to, objects)?;
-        let mut going = BTreeSet::new();
         for item in &landed {
-            self.effects.push(Effect::Item(item.name.clone(), None));
-            let principal = actor.view.agents.get(&item.agent).map(|r| r.principal.clone());
-            self.meet(actor, &item.agent, principal.as_deref().unwrap_or_default());
             self.end_recorded(actor, item)?;
-            going.extend(claims_of_item(actor, item));
+            self.close(actor, item);
         }
         self.done.opened.retain(|opened| landed.iter().all(|item| item.name != opened.name));
-        for key in going {
-            if let Some(claim) = actor.view.claims.get(&key) {
-                self.done.released.push(claim.record.resource.clone());
-                self.end_claim(&key, claim.oid, Origin::Landing);
-            }
-        }
         Ok(())
     }
 
-    /// The open items, and the snapshots of their tasks, that `to` brings into current.
+    /// The open items that `to` brings into current, and the snapshots of their tasks that are no younger.
     fn landed(
         &self,
         actor: &Actor,
@@ -300,12 +306,15 @@ impl Plan {
         to: Oid,
         objects: &Objects,
     ) -> Result<Vec<OpenItem>, StoreError> {
+        let items = self.items(actor);
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
         let new: BTreeSet<Oid> = match objects.commits_between(from, to) {
             Ok(commits) => commits.into_iter().collect(),
             Err(StoreError::TooManyCommits(_)) => BTreeSet::new(),
             Err(error) => return Err(error),
         };
-        let items = self.items(actor);
         let mut landed: BTreeMap<&RefName, OpenItem> = BTreeMap::new();
         for (name, item) in &items {
             // Past the bound of the list, each item is asked for on its own.
@@ -315,7 +324,11 @@ impl Plan {
         }
         for item in landed.values().cloned().collect::<Vec<_>>() {
             let wip = refs::wip(&item.agent, &item.item);
-            if let Some((name, snapshot)) = items.get_key_value(&wip) {
+            let opened_now = self.done.opened.iter().any(|opened| opened.name == wip);
+            if let Some((name, snapshot)) = items.get_key_value(&wip)
+                && snapshot.pushed <= item.pushed
+                && !opened_now
+            {
                 landed.insert(name, (*snapshot).clone());
             }
         }
@@ -335,21 +348,28 @@ impl Plan {
             | Address::Request(_)
             | Address::Unknown => return Ok(()),
         }
-        let creates = |update: &RefUpdate| {
-            update.name == item.name && matches!(update.change, RefChange::Create { .. })
-        };
-        self.updates.retain(|(_, update)| !creates(update));
-        if actor.store.find_ref(&item.name)? == Some(item.head) {
-            self.end(item.name.clone(), item.head, Origin::Landing);
+        let planned = self.updates.iter().position(|(_, update)| update.name == item.name);
+        match planned.map(|n| (n, self.updates[n].1.change)) {
+            // What this very push records is not written at all, or goes instead of moving.
+            Some((n, RefChange::Create { .. })) => drop(self.updates.remove(n)),
+            Some((n, RefChange::Move { old, .. })) => {
+                self.updates[n].1.change = RefChange::Delete { old };
+            }
+            None if actor.store.find_ref(&item.name)? == Some(item.head) => {
+                self.end(item.name.clone(), item.head, Origin::Landing);
+            }
+            Some((_, RefChange::Delete { .. })) | None => {}
         }
         Ok(())
     }
 
-    /// Deletes a claim's ref, unless this transaction does so already, or writes it.
-    fn end_claim(&mut self, key: &str, old: Oid, origin: Origin) {
-        if self.end(refs::claim(key), old, origin) {
+    /// Deletes a claim's ref, unless this transaction does so already, or writes it; says whether it does.
+    fn end_claim(&mut self, key: &str, old: Oid, origin: Origin) -> bool {
+        let ends = self.end(refs::claim(key), old, origin);
+        if ends {
             self.effects.push(Effect::Claim(key.to_owned(), None));
         }
+        ends
     }
 
     /// Deletes a ref that this transaction does not touch yet; says whether that is so.
@@ -504,6 +524,13 @@ fn renew_touched(actor: &mut Actor, opened: &[OpenItem], now: Now) {
             claim.renewed = now.monotonic;
         }
     }
+}
+
+/// What a rebase keeps of a commit.
+fn form(objects: &Objects, commit: Oid) -> Result<(Signature, Option<Vec<u8>>), StoreError> {
+    let commit = objects.commit(commit)?;
+    let subject = commit.message.lines().next().map(<[u8]>::to_vec);
+    Ok((commit.author, subject))
 }
 
 /// The keys of the claims that end when an item lands: those made for the item, and those made for no item in

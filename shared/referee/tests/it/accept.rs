@@ -176,16 +176,21 @@ fn claims_and_accepts_from_many_threads_have_one_winner_for_each_resource() {
 }
 
 #[test]
-fn a_rebuilt_change_takes_its_refused_form_with_it_when_it_lands() {
+fn a_rebuilt_change_takes_its_refused_form_and_its_claims_with_it_when_it_lands() {
     let (world, base) = World::new();
     let first = world.commit_by("Linus", "first", Some(base), &[("src/a.rs", &source("10", "2"))]);
     let refused = world.commit_by("Ada", "mine", Some(base), &[("src/a.rs", &source("11", "2"))]);
-    let another = world.commit_by("Ada", "other", Some(base), &[("src/b.rs", "fn x() {}\n")]);
+    let subject = world.commit_by("Ada", "other", Some(base), &[("src/a.rs", &source("1", "7"))]);
+    let elsewhere = world.commit_by("Ada", "mine", Some(base), &[("src/b.rs", "fn x() {}\n")]);
     world.push("linus", &[accept(first)], &[]).ok();
     world.push("ada", &[accept(refused)], &[]).refused("stale");
-    world.push("ada", &[create(&change_ref(another), another)], &[]).ok();
+    world.push("ada", &[claim("src/a.rs#one")], &[]).ok();
+    let others = [subject, elsewhere].map(|oid| create(&change_ref(oid), oid));
+    world.push("ada", &others, &[]).ok();
     let rebuilt = world.commit_by("Ada", "mine", Some(first), &[("src/a.rs", &source("12", "2"))]);
-    world.push("ada", &[accept(rebuilt)], &[]).ok();
+    world.push("ada", &[accept(rebuilt)], &[]).ok().says("the claim on src/a.rs#one ended");
     assert_eq!(world.find(&change_ref(refused)), None);
-    assert_eq!(world.items(), [change_ref(another)], "a change with another subject stays");
+    let left: BTreeSet<String> = world.items().into_iter().collect();
+    let expected = [subject, elsewhere].map(change_ref);
+    assert_eq!(left, expected.into(), "another subject, or other writes, are another change");
 }

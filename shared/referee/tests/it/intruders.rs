@@ -105,6 +105,56 @@ fn a_snapshot_of_work_that_landed_goes_with_it() {
 }
 
 #[test]
+fn a_snapshot_pushed_beside_the_mainline_that_lands_its_task_is_kept() {
+    let (world, base) = World::new();
+    let (item, options) = ("0123456789ab", ["zit.item=0123456789ab"]);
+    let done = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
+    let more = world.commit(Some(done), &[("src/b.rs", "fn x() {}\n")]);
+    world.push("ada", &[create("refs/heads/topic", done)], &options).ok();
+    let both = [create(&wip_ref("ada", item), more), moved("refs/heads/main", base, done)];
+    world.push("ada", &both, &[]).ok();
+    assert_eq!(world.find(&wip_ref("ada", item)), Some(more));
+    assert_eq!(world.items(), [wip_ref("ada", item)]);
+}
+
+#[test]
+fn a_snapshot_moved_to_what_lands_in_the_same_push_goes() {
+    let (world, base) = World::new();
+    let item = wip_ref("ada", "0123456789ab");
+    let half = world.commit(Some(base), &[("src/a.rs", &source("9", "2"))]);
+    let done = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
+    world.push("ada", &[create(&item, half)], &[]).ok();
+    let both = [moved(&item, half, done), moved("refs/heads/main", base, done)];
+    world.push("ada", &both, &[]).ok();
+    assert_eq!(world.find(&item), None);
+    assert_eq!(world.items(), Vec::<String>::new());
+}
+
+#[test]
+fn a_current_that_stock_git_moved_is_looked_at_again() {
+    let (world, base) = World::new();
+    let next = world.commit(Some(base), &[("src/b.rs", "fn x() {}\n")]);
+    let change = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
+    world.git(&["update-ref", "refs/zit/current", &next.to_string()]);
+    // Mainline and current no longer agree: whoever finds out says so, and the printed command repairs it.
+    let _ = world.push("ada", &[accept(change)], &[]);
+    world.push("ada", &[accept(change)], &[]).refused("moved by other means");
+    world.git(&["update-ref", "refs/heads/main", &next.to_string()]);
+    world.push("ada", &[accept(change)], &[]).ok();
+}
+
+#[test]
+fn a_state_ref_that_is_broken_is_named() {
+    let (world, _) = World::new();
+    world.push("ada", &[claim("src/a.rs")], &[]).ok();
+    std::fs::write(world.path.join("refs/zit/agents/ada/state"), "nonsense\n").unwrap();
+    let branch = ["zit.intent=another"];
+    let answer = world.push("ada", &[claim("src/b.rs")], &branch);
+    answer.refused("refs/zit/agents/ada/state is broken");
+    world.push("bob", &[claim("src/b.rs")], &[]).ok();
+}
+
+#[test]
 fn a_push_takes_a_bounded_number_of_claims() {
     let (world, _) = World::new();
     let claims: Vec<_> = (0..65).map(|n| claim(&format!("f{n}.rs"))).collect();
