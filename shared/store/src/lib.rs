@@ -33,6 +33,7 @@ mod fetch;
 mod fsio;
 mod git;
 mod history;
+mod loose;
 mod merge;
 mod objects;
 mod pack;

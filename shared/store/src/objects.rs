@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 use gix_object::Find as _;
 use gix_odb::Header as _;
+use gix_odb::memory::{Proxy, Storage};
 use zit_model::{Oid, UnixSeconds};
 
 use crate::error::StoreError;
@@ -26,7 +27,7 @@ const SPARE_PACKS: usize = 1024;
 
 /// Reads the objects of a repository, or of a quarantine and the repository below it.
 pub struct Objects {
-    pub(crate) handle: gix_odb::HandleArc,
+    pub(crate) handle: Proxy<gix_odb::HandleArc>,
     pub(crate) kind: gix_hash::Kind,
 }
 
@@ -86,7 +87,18 @@ pub(crate) fn open(folder: &Path, kind: gix_hash::Kind) -> Result<Arc<gix_odb::S
 
 impl Objects {
     pub(crate) fn new(store: &Arc<gix_odb::Store>, kind: gix_hash::Kind) -> Self {
-        Self { handle: store.to_cache_arc(), kind }
+        Self::with(store, kind, Storage::default())
+    }
+
+    /// Also sees the objects of `written`, which are nowhere but in memory.
+    pub(crate) fn with(
+        store: &Arc<gix_odb::Store>,
+        kind: gix_hash::Kind,
+        written: Storage,
+    ) -> Self {
+        let mut handle = Proxy::new(store.to_cache_arc(), kind);
+        handle.set_object_memory(written);
+        Self { handle, kind }
     }
 
     /// The kind of an object; `None` when it is missing.

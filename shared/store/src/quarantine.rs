@@ -1,9 +1,10 @@
 //! Quarantine: objects of a push that nobody but its judge sees, until they are migrated or thrown away.
 //!
-//! A quarantine is a folder `objects/incoming-zit-…` that names the repository's objects as its alternate; it is made
-//! once there is something to put into it. Dropping the quarantine removes the folder; [`Quarantine::migrate`] moves
-//! its objects into the repository, flushed, so that a ref may name them. Objects come in as a pack
-//! ([`Quarantine::receive_pack`]) or are written one by one.
+//! Objects come in as a pack ([`Quarantine::receive_pack`]), from a merge, or are written one by one. Those written one
+//! by one are few and small; they stay in memory until they are migrated or a program of git has to see them. Everything
+//! else is in a folder `objects/incoming-zit-…` that names the repository's objects as its alternate and is made once
+//! there is something to put into it. Dropping the quarantine removes the folder; [`Quarantine::migrate`] moves the
+//! objects into the repository, flushed, so that a ref may name them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use bstr::BStr;
 use gix_object::Write as _;
+use gix_odb::memory::Storage;
 use tempfile::TempDir;
 use zit_model::Oid;
 
@@ -21,19 +23,22 @@ use crate::crash::crash_point;
 use crate::error::{Doing, StoreError};
 use crate::fsio;
 use crate::git::Git;
+use crate::loose;
 use crate::objects::{self, Kind, Objects, Signature};
 
 /// How often a folder that garbage collection took away is made again.
 const MOVE_ATTEMPTS: usize = 10;
 
-/// How the folder of a quarantine begins.
-const PREFIX: &str = "incoming-zit-";
+/// How the names of a quarantine's folder, and of objects on their way out of memory, begin.
+pub(crate) const PREFIX: &str = "incoming-zit-";
 
 /// Objects apart from the repository's.
 pub struct Quarantine {
     git_dir: PathBuf,
     repository: Arc<gix_odb::Store>,
     folder: Option<Folder>,
+    /// What was written one by one and is not in the folder.
+    written: Storage,
     pub(crate) kind: gix_hash::Kind,
 }
 
@@ -48,7 +53,10 @@ pub(crate) fn remove_stale(objects_dir: &Path) -> Result<(), StoreError> {
     for entry in fs::read_dir(objects_dir).doing("list", objects_dir)? {
         let entry = entry.doing("list", objects_dir)?;
         if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
-            fs::remove_dir_all(entry.path()).doing("remove", &entry.path())?;
+            let path = entry.path();
+            let removed =
+                if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.doing("remove", &path)?;
         }
     }
     let packs = objects_dir.join("pack");
@@ -69,7 +77,8 @@ impl Quarantine {
         repository: Arc<gix_odb::Store>,
         kind: gix_hash::Kind,
     ) -> Self {
-        Self { git_dir: git_dir.to_owned(), repository, folder: None, kind }
+        let git_dir = git_dir.to_owned();
+        Self { git_dir, repository, folder: None, written: Storage::default(), kind }
     }
 
     /// A handle on the objects of the repository and on those that the quarantine holds now.
@@ -78,21 +87,20 @@ impl Quarantine {
     #[must_use]
     pub fn objects(&self) -> Objects {
         let objects = self.folder.as_ref().map_or(&self.repository, |folder| &folder.objects);
-        Objects::new(objects, self.kind)
+        Objects::with(objects, self.kind, self.written.clone())
     }
 
-    /// Writes an object.
+    /// Writes an object, which is held in memory.
     ///
     /// # Errors
-    /// [`StoreError::WriteObject`] or [`StoreError::Io`] when the file system refuses.
+    /// [`StoreError::WriteObject`] when it cannot be given a name.
     pub fn write(&mut self, kind: Kind, data: &[u8]) -> Result<Oid, StoreError> {
-        self.folder()?;
-        let id = self
-            .objects()
-            .handle
-            .write_buf(kind, data)
+        let id = gix_object::compute_hash(self.kind, kind, data)
             .map_err(|error| StoreError::WriteObject(error.to_string()))?;
-        Oid::from_gix(id).ok_or_else(|| StoreError::WriteObject("it hashes to zero".to_owned()))
+        let oid = Oid::from_gix(id)
+            .ok_or_else(|| StoreError::WriteObject("it hashes to zero".to_owned()))?;
+        self.written.entry(id).or_insert_with(|| (kind, data.to_owned()));
+        Ok(oid)
     }
 
     /// Writes a commit whose tree holds one file: the form of every document that a ref names.
@@ -171,6 +179,11 @@ impl Quarantine {
         let target = self.git_dir.join("objects");
         let mut touched = BTreeSet::new();
         let mut kept = Kept { files: Vec::new() };
+        for (mut from, to) in loose::stage(&target, &self.written)? {
+            touched.extend(move_into(&from, &to, &target)?);
+            from.disable_cleanup(true);
+            crash_point("quarantine.migrating");
+        }
         let files = self.folder.as_ref().map_or(Ok(Vec::new()), Folder::files)?;
         for (from, name) in files {
             let to = target.join(&name);
@@ -181,9 +194,7 @@ impl Quarantine {
             if name.extension().is_some_and(|extension| extension == "pack") {
                 kept.keep(to.with_extension("keep"))?;
             }
-            if let Some(folder) = to.parent() {
-                touched.extend(move_into(folder, &from, &to, &target)?);
-            }
+            touched.extend(move_into(&from, &to, &target)?);
             crash_point("quarantine.migrating");
         }
         touched.iter().try_for_each(|folder| fsio::sync_if_there(folder))?;
@@ -193,25 +204,22 @@ impl Quarantine {
 
     /// `git <name>` that reads and writes objects in the quarantine first.
     pub(crate) fn git(&mut self, settings: &[&str], name: &str) -> Result<Git, StoreError> {
-        let folder = self.folder()?.dir.path().to_owned();
-        Ok(Git::at(&self.git_dir, settings, name).quarantined(&folder))
-    }
-
-    /// `git <name>` that reads what the quarantine holds and writes no object.
-    pub(crate) fn reading_git(&mut self, name: &str) -> Result<Git, StoreError> {
-        match self.folder {
-            Some(_) => self.git(&[], name),
-            None => Ok(Git::at(&self.git_dir, &[], name)),
-        }
-    }
-
-    /// The folder, made if need be.
-    fn folder(&mut self) -> Result<&mut Folder, StoreError> {
         let folder = match self.folder.take() {
             Some(folder) => folder,
             None => Folder::new(&self.git_dir.join("objects"), self.kind)?,
         };
-        Ok(self.folder.insert(folder))
+        let folder = self.folder.insert(folder);
+        folder.write(&self.written)?;
+        self.written.clear();
+        Ok(Git::at(&self.git_dir, settings, name).quarantined(folder.dir.path()))
+    }
+
+    /// `git <name>` that reads what the quarantine holds and writes no object.
+    pub(crate) fn reading_git(&mut self, name: &str) -> Result<Git, StoreError> {
+        if self.folder.is_none() && self.written.is_empty() {
+            return Ok(Git::at(&self.git_dir, &[], name));
+        }
+        self.git(&[], name)
     }
 
     /// Writes a blob: shorthand for [`Quarantine::write`].
@@ -239,6 +247,17 @@ impl Folder {
         fs::write(&alternates, line.as_encoded_bytes()).doing("write", &alternates)?;
         let objects = objects::open(dir.path(), kind)?;
         Ok(Self { dir, objects })
+    }
+
+    /// Writes objects that were in memory, for a program to see.
+    fn write(&self, written: &Storage) -> Result<(), StoreError> {
+        let handle = self.objects.to_cache_arc();
+        for (id, (kind, data)) in written.iter() {
+            handle
+                .write_buf_with_known_id(*kind, data, *id)
+                .map_err(|error| StoreError::WriteObject(error.to_string()))?;
+        }
+        Ok(())
     }
 
     /// The object files with their names below `objects/`: loose ones, then packs, an index after all else of its pack.
@@ -302,25 +321,22 @@ impl Drop for Kept {
     }
 }
 
-/// Moves an object file into `folder`, which is made if it is missing; the folders to flush.
+/// Moves an object file to its place below `objects`, whose folder is made if it is missing; the folders to flush.
 ///
 /// git's garbage collection removes a folder that it has just emptied, also between making it here and moving into it.
-fn move_into(
-    folder: &Path,
-    from: &Path,
-    to: &Path,
-    objects: &Path,
-) -> Result<Vec<PathBuf>, StoreError> {
+fn move_into(from: &Path, to: &Path, objects: &Path) -> Result<[PathBuf; 2], StoreError> {
+    let folder = to.parent().unwrap_or(objects);
     for _ in 0..MOVE_ATTEMPTS {
-        fs::create_dir_all(folder).doing("create", folder)?;
         match fs::rename(from, to) {
-            Err(error) if fsio::is_absent(&error) && from.exists() => {}
+            Err(error) if fsio::is_absent(&error) && from.exists() => {
+                fs::create_dir_all(folder).doing("create", folder)?;
+            }
             moved => {
                 moved.doing("rename", from)?;
-                return Ok(vec![folder.to_owned(), objects.to_owned()]);
+                return Ok([folder.to_owned(), objects.to_owned()]);
             }
         }
     }
     fs::rename(from, to).doing("rename", from)?;
-    Ok(vec![folder.to_owned(), objects.to_owned()])
+    Ok([folder.to_owned(), objects.to_owned()])
 }

@@ -1,6 +1,7 @@
 //! Packs: what comes in, what is refused and how it is called, and that nothing refused leaves a file.
 
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt as _;
 
 use zit_model::Oid;
 use zit_store::{Blob, Kind, Merge, PackError, PackLimits, StoreError};
@@ -258,6 +259,61 @@ fn more_packs_than_the_library_has_places_by_default_arrive_under_an_open_handle
         drop(quarantine.migrate().unwrap());
         assert_eq!(handle.kind(oid).unwrap(), Some(Kind::Commit), "pack {i}");
     }
+}
+
+#[test]
+fn objects_of_our_own_are_no_files_until_they_are_migrated() {
+    let repo = Repo::new();
+    let store = repo.referee();
+    let before = repo.files();
+    let mut quarantine = store.quarantine().unwrap();
+    let blob = quarantine.write_blob("x").unwrap();
+    assert_eq!(repo.files(), before);
+    assert_eq!(quarantine.objects().blob(blob, 9).unwrap(), Blob::Bytes(b"x".to_vec()));
+    assert_eq!(quarantine.objects().header(blob).unwrap(), Some((Kind::Blob, 1)));
+    assert_eq!(store.objects().unwrap().kind(blob).unwrap(), None);
+    drop(quarantine);
+    assert_eq!(repo.files(), before, "dropped, they are gone");
+    let mut quarantine = store.quarantine().unwrap();
+    quarantine.write_blob("x").unwrap();
+    drop(quarantine.migrate().unwrap());
+    let hex = blob.to_string();
+    let file = repo.path.join("objects").join(&hex[..2]).join(&hex[2..]);
+    let added: Vec<_> = repo.files().into_iter().filter(|file| !before.contains(file)).collect();
+    assert_eq!(added, std::slice::from_ref(&file));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o333, 0, "as git does");
+    assert_eq!(repo.cat("blob", blob), b"x");
+}
+
+#[test]
+fn git_merges_what_is_only_in_memory() {
+    let repo = Repo::new();
+    let base = repo.commit(&[("a", "1")], &[], "base");
+    let ours = repo.commit(&[("a", "1"), ("b", "2")], &[base], "ours");
+    let store = repo.referee();
+    let mut quarantine = store.quarantine().unwrap();
+    let theirs = quarantine.write_document_commit("a", b"3", &[base], "m\n", &somebody()).unwrap();
+    let Merge::Clean(tree) = quarantine.merge_tree(ours, theirs).unwrap() else {
+        panic!("not clean")
+    };
+    let parents = [ours, theirs];
+    let merge = quarantine.commit_tree(tree, &parents, &somebody(), &somebody(), "m\n").unwrap();
+    assert_eq!(quarantine.objects().commit(merge).unwrap().parents, parents);
+    assert!(quarantine.objects().is_ancestor(base, merge).unwrap());
+    quarantine.check_connected(&[merge]).unwrap();
+    drop(quarantine.migrate().unwrap());
+    commit(&store, &[create("refs/heads/m", merge)]).unwrap();
+    repo.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn an_object_that_a_crash_left_on_its_way_goes_at_the_next_start() {
+    let repo = Repo::new();
+    drop(repo.referee());
+    let before = repo.files();
+    std::fs::write(repo.path.join("objects/incoming-zit-left"), "half").unwrap();
+    drop(repo.referee());
+    assert_eq!(repo.files(), before);
 }
 
 #[test]
