@@ -48,7 +48,8 @@ pub(crate) fn carry_out(
         if let Some(name) = push.adopts.as_ref().filter(|_| plan.moves_mainline()) {
             adopt(&store, name)?;
         }
-        match store.prepare_seeing(&plan.ref_updates(), &[&pushed, &made.objects()]) {
+        // Documents first: they are in memory, and looking for them elsewhere would read the packs' folder again.
+        match store.prepare_seeing(&plan.ref_updates(), &[&made.objects(), &pushed]) {
             Ok(prepared) => {
                 let pack = incoming.filter(|_| plan.needs_pack());
                 commit(actor, &plan, prepared, pack.into_iter().chain([made]))?;

@@ -66,7 +66,10 @@ fn object(update: &RefUpdate, objects: &[&Objects]) -> Result<Option<RefusedUpda
     let name = update.name.clone();
     let mut kind = None;
     for objects in objects {
-        kind = kind.or(objects.kind(oid)?);
+        kind = objects.kind(oid)?;
+        if kind.is_some() {
+            break;
+        }
     }
     Ok(match kind {
         None => Some(RefusedUpdate::MissingObject { name, oid }),
