@@ -123,12 +123,15 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 /// Absolute paths, cut down to their last two components.
 fn shorten_paths(text: &str) -> String {
     let word = |word: &str| {
-        let (path, end) = word.split_at(word.trim_end_matches([':', ',', ';', ')']).len());
+        let (quoted, end) =
+            word.split_at(word.trim_end_matches([':', ',', ';', ')', '\'', '"']).len());
+        let path = quoted.trim_start_matches(['(', '\'', '"']);
         if !path.starts_with('/') || path.matches('/').count() < 3 {
             return word.to_owned();
         }
-        let last: Vec<&str> = path.rsplit('/').take(2).collect();
-        format!("…/{}/{}{end}", last.get(1).unwrap_or(&""), last.first().unwrap_or(&""))
+        let start = &quoted[..quoted.len() - path.len()];
+        let last: Vec<&str> = path.trim_end_matches('/').rsplit('/').take(2).collect();
+        format!("{start}…/{}/{}{end}", last.get(1).unwrap_or(&""), last.first().unwrap_or(&""))
     };
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
@@ -555,6 +558,10 @@ mod tests {
     fn a_pusher_does_not_learn_where_the_repository_lies() {
         for (text, shown) in [
             ("cannot write /srv/git/app.git/zit/tx/0: no space", "cannot write …/tx/0: no space"),
+            (
+                "unable to write '/srv/git/app.git/objects/': x",
+                "unable to write '…/app.git/objects': x",
+            ),
             ("see refs/heads/x and a/b/c/d", "see refs/heads/x and a/b/c/d"),
             ("/dev/null", "/dev/null"),
         ] {

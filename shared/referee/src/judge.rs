@@ -45,6 +45,9 @@ struct Task<'a> {
     intent: Option<&'a String>,
 }
 
+/// How many of an agent's open items are left for recorded changes.
+const LANDING_ROOM: usize = 50;
+
 /// How many claims one push may take. Each is a ref and a document, written while others wait.
 pub(crate) const MAX_CLAIMS: usize = 64;
 
@@ -141,8 +144,11 @@ impl<'a> Judge<'a> {
     ) -> Result<ItemStep, Refusal> {
         let known = self.view.items.get(name).filter(|known| known.agent == *agent);
         let opens = self.push.commands.iter().filter(|command| command.may_open()).count();
-        if known.is_none() && self.view.items_of(agent).count() + opens > MAX_ITEMS {
-            return Err(Refusal::TooMany { what: "open items of one agent", max: MAX_ITEMS });
+        // Who has too much open must still be able to land it.
+        let lands = matches!(refs::address(name), refs::Address::Change(_));
+        let max = if lands { MAX_ITEMS } else { MAX_ITEMS - LANDING_ROOM };
+        if known.is_none() && self.view.items_of(agent).count() + opens > max {
+            return Err(Refusal::TooMany { what: "open items of one agent", max });
         }
         let item = item
             .or(self.push.item.as_ref())

@@ -22,6 +22,9 @@ pub const MAX_STRUCTURE: u64 = 64 << 20;
 /// How many tags in a row are followed.
 const MAX_TAGS: usize = 64;
 
+/// The largest tag that is followed, in bytes. Each listing of refs reads the loose ones again.
+const MAX_TAG: u64 = 1 << 20;
+
 /// How many more packs than there are may arrive before the database has to be opened again.
 const SPARE_PACKS: usize = 1024;
 
@@ -66,6 +69,13 @@ pub struct Commit {
     pub committer: Signature,
     /// The whole message, as stored.
     pub message: BString,
+}
+
+/// What a tag names by its first line. Git reads no more of a tag to follow it, whatever other lines it has.
+fn tag_target(tag: &[u8]) -> Result<Oid, String> {
+    let line = tag.lines().next().and_then(|line| line.strip_prefix(b"object "));
+    let hex = line.ok_or("a tag without an object line")?;
+    Oid::from_hex(hex).map_err(|error| error.to_string())
 }
 
 /// Opens a database that leaves room for packs to come.
@@ -168,10 +178,11 @@ impl Objects {
             match self.kind(at)?.ok_or(StoreError::MissingObject(at))? {
                 Kind::Blob | Kind::Tree | Kind::Commit => return Ok(at),
                 Kind::Tag => {
-                    let bytes = self.structure(at, Kind::Tag)?;
-                    let tag = gix_object::TagRef::from_bytes(&bytes, self.kind)
-                        .map_err(|error| broken(at, &error))?;
-                    at = Oid::from_hex(tag.target).map_err(|error| broken(at, &error))?;
+                    let size = self.checked(at, Kind::Tag)?;
+                    if size > MAX_TAG {
+                        return Err(StoreError::TooLarge { oid: at, size, limit: MAX_TAG });
+                    }
+                    at = tag_target(&self.read(at, Kind::Tag)?).map_err(|why| broken(at, &why))?;
                 }
             }
         }

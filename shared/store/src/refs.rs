@@ -239,9 +239,14 @@ fn is_folder(name: &[u8]) -> bool {
     name.starts_with(b"refs") && name.split(|&byte| byte == b'/').all(plain)
 }
 
+/// What a tag leads to. One that cannot be followed is listed without: whoever pushed it must not take the list away from
+/// everybody.
 fn peeled(oid: Oid, objects: &Objects) -> Result<Option<Oid>, StoreError> {
     match objects.kind(oid)? {
-        Some(Kind::Tag) => objects.peel(oid).map(Some),
+        Some(Kind::Tag) => Ok(objects
+            .peel(oid)
+            .inspect_err(|error| tracing::warn!(%oid, %error, "listed a tag that leads nowhere"))
+            .ok()),
         Some(Kind::Blob | Kind::Tree | Kind::Commit) | None => Ok(None),
     }
 }

@@ -175,6 +175,18 @@ fn an_agent_whose_state_cannot_be_read_belongs_to_nobody() {
 }
 
 #[test]
+fn a_missing_state_of_one_agent_stops_nobody_elses_push() {
+    let (world, base) = World::new();
+    world.push("ada", &[claim("src/a.rs")], &[]).ok();
+    let state = world.find("refs/zit/agents/ada/state").unwrap().to_string();
+    let (folder, file) = state.split_at(2);
+    std::fs::remove_file(world.path.join("objects").join(folder).join(file)).unwrap();
+    let work = world.commit(Some(base), &[("src/b.rs", "fn x() {}\n")]);
+    world.push("bob", &[create("refs/heads/w", work)], &[]).ok();
+    world.push("bob", &[accept(work)], &[]).ok();
+}
+
+#[test]
 fn a_claim_that_stock_git_removed_is_seen_to_be_gone() {
     let (world, _) = World::new();
     world.push("ada", &[claim("src/a.rs")], &[]).ok();

@@ -238,6 +238,30 @@ fn refs_below_a_prefix_are_those_that_git_lists_loose_or_packed() {
 }
 
 #[test]
+fn a_tag_that_cannot_be_followed_is_listed_without_what_it_leads_to() {
+    let repo = Repo::new();
+    let [a] = repo.commits();
+    let mut target = a;
+    for n in 0..70 {
+        let kind = if n == 0 { "commit" } else { "tag" };
+        let tag = format!("object {target}\ntype {kind}\ntag t{n}\ntagger A <a@b> 1 +0000\n\nx\n");
+        target = repo.git_hash_literally("tag", tag.as_bytes());
+    }
+    let odd = format!("object {a}\ntype commit\ntag v1\ntagger A <a@b> 1 +0000\nfoo bar\n\nx\n");
+    let odd = repo.git_hash_literally("tag", odd.as_bytes());
+    let vast = format!("object {a}\ntype commit\ntag v2\n\n{}\n", "x".repeat(2 << 20));
+    let vast = repo.git_hash_literally("tag", vast.as_bytes());
+    let store = repo.referee();
+    let tags = [("refs/tags/deep", target), ("refs/tags/odd", odd), ("refs/tags/vast", vast)];
+    commit(&store, &tags.map(|(name, oid)| create(name, oid))).unwrap();
+    let listed = store.refs_below("refs/tags/").unwrap();
+    let peeled: Vec<_> = listed.iter().map(|tag| tag.peeled).collect();
+    assert_eq!(peeled, [None, Some(a), None]);
+    // An administrator, or anybody over the wire, can still take them away.
+    commit(&store, &tags.map(|(name, oid)| delete(name, oid))).unwrap();
+}
+
+#[test]
 fn a_loose_tag_is_listed_with_what_it_leads_to() {
     let repo = Repo::new();
     let [a] = repo.commits();
