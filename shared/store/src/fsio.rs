@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+
 use crate::error::{Doing, StoreError};
 
 /// What tells one version of a file from the next.
@@ -60,6 +62,19 @@ pub(crate) fn sync_if_there(path: &Path) -> Result<(), StoreError> {
     match File::open(path) {
         Err(error) if is_absent(&error) => Ok(()),
         opened => opened.and_then(|file| file.sync_all()).doing("flush", path),
+    }
+}
+
+/// Gives a file the present as its time, which keeps `git gc` from pruning it for a while; says whether it is there.
+pub(crate) fn freshen(path: &Path) -> Result<bool, StoreError> {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
+    match utimensat(CWD, path, &times, AtFlags::empty()).map_err(io::Error::from) {
+        Ok(()) => Ok(true),
+        Err(error) if is_absent(&error) => Ok(false),
+        // Another user's file may be read, and is as good.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(true),
+        Err(error) => Err(error).doing("freshen", path),
     }
 }
 

@@ -14,13 +14,15 @@ use gix_odb::memory::Storage;
 use tempfile::TempPath;
 
 use crate::error::{Doing, StoreError};
+use crate::fsio;
 use crate::objects::Kind;
 use crate::quarantine::PREFIX;
 
 /// What git gives a loose object, before the umask: nobody writes to it again.
 const MODE: u32 = 0o444;
 
-/// Writes the objects that have no loose file below `objects_dir` yet; each with the place that it is to be moved to.
+/// Writes the objects that have no loose file below `objects_dir` yet; each with the place that it is to be moved to. A
+/// file that is there is made young, so that garbage collection leaves it until a ref names it.
 ///
 /// A file that is not moved goes with its path.
 pub(crate) fn stage(
@@ -34,7 +36,7 @@ pub(crate) fn stage(
         let hex = id.to_hex().to_string();
         let (fan_out, rest) = hex.split_at(2);
         let place = objects_dir.join(fan_out).join(rest);
-        if !place.exists() {
+        if !fsio::freshen(&place)? {
             staged.push((write(objects_dir, *kind, data)?, place));
         }
     }

@@ -187,13 +187,13 @@ impl Quarantine {
         let files = self.folder.as_ref().map_or(Ok(Vec::new()), Folder::files)?;
         for (from, name) in files {
             let to = target.join(&name);
-            if to.exists() {
-                continue;
-            }
-            fsio::sync(&from)?;
             if name.extension().is_some_and(|extension| extension == "pack") {
                 kept.keep(to.with_extension("keep"))?;
             }
+            if fsio::freshen(&to)? {
+                continue;
+            }
+            fsio::sync(&from)?;
             touched.extend(move_into(&from, &to, &target)?);
             crash_point("quarantine.migrating");
         }

@@ -205,6 +205,23 @@ fn refs_are_locked_for_values_in_quarantine_and_a_loser_migrates_nothing() {
 }
 
 #[test]
+fn an_old_object_that_comes_again_is_young_for_garbage_collection() {
+    let repo = Repo::new();
+    let store = repo.referee();
+    let blob = repo.blob("forgotten").to_string();
+    let file = repo.path.join("objects").join(&blob[..2]).join(&blob[2..]);
+    let old = std::fs::metadata(&repo.path).unwrap().modified().unwrap();
+    let old = old - std::time::Duration::from_hours(30 * 24);
+    std::fs::File::open(&file).unwrap().set_modified(old).unwrap();
+    let mut quarantine = store.quarantine().unwrap();
+    quarantine.write_blob("forgotten").unwrap();
+    let kept = quarantine.migrate().unwrap();
+    repo.git(&["prune", "--expire=2.weeks.ago"]);
+    assert!(file.exists());
+    drop(kept);
+}
+
+#[test]
 fn a_repack_between_the_objects_and_their_ref_leaves_the_objects() {
     let (here, there, _) = pair();
     let store = here.referee();
