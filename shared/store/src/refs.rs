@@ -118,6 +118,17 @@ impl Refs {
         Ok(None)
     }
 
+    /// The last name of a chain of symbolic refs that begins with `name`; git names that one, too.
+    fn end(&self, mut name: BString) -> Result<BString, StoreError> {
+        for _ in 0..MAX_SYMREFS {
+            match self.value(name.as_bstr())? {
+                Some(Value::Symbolic(target)) => name = target,
+                Some(Value::Oid(_) | Value::Broken) | None => break,
+            }
+        }
+        Ok(name)
+    }
+
     /// Every ref whose name starts with `prefix`, by name.
     pub(crate) fn below(
         &self,
@@ -165,7 +176,8 @@ impl Refs {
         let (oid, symref_target) = match value {
             Value::Oid(oid) => (Some(oid), None),
             Value::Symbolic(target) => {
-                (self.resolve(target.as_bstr())?, RefName::new(&target).ok())
+                let end = self.end(target)?;
+                (self.resolve(end.as_bstr())?, RefName::new(&end).ok())
             }
             Value::Broken => (None, None),
         };

@@ -238,6 +238,22 @@ fn refs_below_a_prefix_are_those_that_git_lists_loose_or_packed() {
 }
 
 #[test]
+fn a_chain_of_symbolic_refs_is_listed_with_its_end_as_git_lists_it() {
+    let repo = Repo::new();
+    let [a] = repo.commits();
+    repo.git(&["update-ref", "refs/heads/end", &a.to_string()]);
+    repo.git(&["symbolic-ref", "refs/x/one", "refs/heads/end"]);
+    repo.git(&["symbolic-ref", "refs/x/two", "refs/x/one"]);
+    let store = repo.referee();
+    let listed = store.refs_below("refs/x/").unwrap();
+    for symref in &listed {
+        assert_eq!(symref.oid, a);
+        assert_eq!(symref.symref_target, Some(name("refs/heads/end")), "{}", symref.name);
+    }
+    assert_eq!(listed.len(), 2);
+}
+
+#[test]
 fn a_tag_that_cannot_be_followed_is_listed_without_what_it_leads_to() {
     let repo = Repo::new();
     let [a] = repo.commits();
