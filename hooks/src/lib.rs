@@ -17,6 +17,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::{Parser, Subcommand};
 use transaction::State;
+use zit_model::failure;
 
 /// Keep stock git and zit out of each other's way in one repository
 #[derive(Parser)]
@@ -107,12 +108,7 @@ fn run_users_hook(hook: &Path, state: State, input: &[u8]) -> io::Result<ExitCod
 }
 
 fn fail(error: &dyn Error, hint: Option<&str>) -> ExitCode {
-    let mut text = format!("zit-hook: {error}");
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
+    let mut text = format!("zit-hook: {}", failure::chain(error));
     if let Some(hint) = hint {
         text.push_str(&format!("\nhint: {hint}"));
     }

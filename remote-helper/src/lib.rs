@@ -28,6 +28,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use zit_model::failure;
+
 /// The name under which this program is the remote helper.
 const HELPER: &str = "git-remote-zit";
 
@@ -54,12 +56,7 @@ fn helper(args: Vec<OsString>) -> ExitCode {
 
 /// Says what went wrong and what to do, as git does.
 pub(crate) fn fail(error: &dyn Error, hint: Option<&str>) {
-    let mut text = format!("fatal: {error}");
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
+    let mut text = format!("fatal: {}", failure::chain(error));
     if let Some(hint) = hint {
         text.push_str(&format!("\nhint: {hint}"));
     }

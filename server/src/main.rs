@@ -18,6 +18,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use zit_model::failure;
 
 use crate::cli::{Cli, Command};
 use crate::config::{Config, ConfigError};
@@ -83,13 +84,7 @@ fn say(line: &str) -> Result<(), Failure> {
 
 /// Says what went wrong and why on one line, and what to do on the next.
 fn complain(error: &dyn Error, hint: Option<&str>) {
-    let mut line = format!("error: {error}");
-    let mut source = error.source();
-    while let Some(cause) = source {
-        line.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    eprintln!("{line}");
+    eprintln!("error: {}", failure::chain(error));
     if let Some(hint) = hint {
         eprintln!("hint: {hint}");
     }

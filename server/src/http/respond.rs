@@ -7,6 +7,7 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, EXPIRES, HeaderValue, PR
 use hyper::{Response, StatusCode};
 
 use http_body_util::{Either, Full};
+use zit_model::failure;
 use zit_referee::RefereeError;
 use zit_store::StoreError;
 use zit_wire::receive::ReceiveError;
@@ -110,13 +111,7 @@ impl EdgeError {
 
     /// What, why and the next step, as lines of text.
     fn text(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(cause) = source {
-            text.push_str(&format!(": {cause}"));
-            source = cause.source();
-        }
-        text.push('\n');
+        let mut text = format!("{}\n", failure::chain(self));
         if let Some(hint) = self.hint() {
             text.push_str(&format!("hint: {hint}\n"));
         }

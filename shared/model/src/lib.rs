@@ -12,6 +12,7 @@ pub mod agent;
 pub mod change;
 pub mod document;
 pub mod envelope;
+pub mod failure;
 pub mod oid;
 pub mod options;
 pub mod prompt;

@@ -4,7 +4,7 @@ use serde_json::json;
 use zit_model::envelope::{Command as Printed, Envelope, Line, Note, Outcome as Word};
 use zit_model::options::{Format, Options};
 use zit_model::settings::Policy;
-use zit_model::{AgentId, Oid, Prompt, RefChange, RefName, Resource, quote, refs};
+use zit_model::{AgentId, Oid, Prompt, RefChange, RefName, Resource, failure, quote, refs};
 use zit_rules::{Age, Work};
 use zit_wire::receive::{ClientCapabilities, PushRequest, Report};
 use zit_wire::report::{self, CommandReport, Rewritten};
@@ -117,7 +117,7 @@ impl PushAnswer {
 
 /// The error and what caused it, in one line. Where the repository lies is not the pusher's business.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    shorten_paths(&full_chain(error))
+    shorten_paths(&quote::one_line(&failure::chain(error)))
 }
 
 /// Absolute paths, cut down to their last two components.
@@ -134,20 +134,6 @@ fn shorten_paths(text: &str) -> String {
         format!("{start}…/{}/{}{end}", last.get(1).unwrap_or(&""), last.first().unwrap_or(&""))
     };
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
-}
-
-fn full_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let cause = error.to_string();
-        if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-        source = error.source();
-    }
-    quote::one_line(&text)
 }
 
 fn all_ng(request: &PushRequest, reason: &str) -> Vec<CommandReport> {

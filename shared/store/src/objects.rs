@@ -160,14 +160,6 @@ impl Objects {
         })
     }
 
-    /// A commit exactly as it is stored: headers, an empty line, the message.
-    ///
-    /// # Errors
-    /// As [`Objects::commit`].
-    pub fn raw_commit(&self, oid: Oid) -> Result<Vec<u8>, StoreError> {
-        self.structure(oid, Kind::Commit)
-    }
-
     /// What a tag leads to in the end; the object itself when it is no tag.
     ///
     /// # Errors

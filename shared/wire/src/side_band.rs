@@ -41,11 +41,6 @@ pub fn error(out: &mut Vec<u8>, text: &str) {
     write_lines(out, Band::Error, text);
 }
 
-/// Appends an empty packet, which tells a waiting client that the server is still there.
-pub fn keep_alive(out: &mut Vec<u8>) {
-    pkt::frame(out, |out| out.push(Band::Data as u8));
-}
-
 fn write_lines(out: &mut Vec<u8>, band: Band, text: &str) {
     let text = text.strip_suffix('\n').unwrap_or(text);
     write(out, band, format!("{text}\n").as_bytes());
@@ -80,8 +75,7 @@ mod tests {
         progress(&mut out, "a");
         progress(&mut out, "b\n");
         error(&mut out, "no");
-        keep_alive(&mut out);
         write(&mut out, Band::Data, b"");
-        assert_eq!(out.as_bstr(), "0007\x02a\n0007\x02b\n0008\x03no\n0005\x01");
+        assert_eq!(out.as_bstr(), "0007\x02a\n0007\x02b\n0008\x03no\n");
     }
 }

@@ -80,6 +80,22 @@ fn polls_and_small_fetches_start_no_program() {
 }
 
 #[test]
+fn a_claim_starts_no_program_and_keeps_nothing_of_what_it_uploads() {
+    let table = table();
+    let claimer = table.world.git().clone_of(&table.server.seat("ada", "app.git"), "ada");
+    claimer.ok(["push", "--quiet", "origin", "origin/main:refs/zit/claim/claimed.rs"]);
+    claimer.ok(["push", "--quiet", "origin", "origin/main:refs/zit/release/claimed.rs"]);
+    // A claim that brings objects along needs git to take them in, and none of them stays.
+    let server = Server::start(&table.world);
+    let other = server::seeded(&table.world, "other.git", FILES);
+    let bearer = table.world.git().clone_of(&server.seat("ben", "other.git"), "ben");
+    let oid = bearer.commit("Unasked", &[("unasked.txt", "text\n")]);
+    bearer.ok(["push", "--quiet", "origin", "HEAD:refs/zit/claim/claimed.rs"]);
+    other.fails(["cat-file", "-e", &oid]);
+    assert_eq!(other.ok(["for-each-ref", "refs/zit/claims/"]).lines().count(), 1);
+}
+
+#[test]
 fn claims_and_other_documents_are_fetched_without_a_program() {
     let table = table();
     let reader = table.reader("reader");
