@@ -6,7 +6,7 @@
 //! A body whose reader lets go of it early is read on and thrown away, within bounds: a client that is still sending
 //! would otherwise meet a closed connection before it reads why it was refused.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
@@ -93,7 +93,7 @@ pub(crate) struct Outlet {
 /// The client is gone, or takes nothing any more.
 #[derive(Debug, thiserror::Error)]
 #[error("the client went away within its answer")]
-pub(crate) struct Gone;
+struct Gone;
 
 impl Outlet {
     /// An outlet, and the body that comes out of it. To be called on the reactor or one of its threads.
@@ -101,14 +101,21 @@ impl Outlet {
         let (sender, channel) = Channel::new(PIECES);
         (Self { sender, handle: Handle::current() }, Either::Right(channel))
     }
+}
 
-    /// Sends one piece, waiting until there is room for it. Dropping the outlet ends the answer.
-    pub(crate) fn send(&mut self, piece: Bytes) -> Result<(), Gone> {
+/// Sends one piece a call, waiting until there is room for it. Dropping the outlet ends the answer.
+impl Write for Outlet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = Bytes::copy_from_slice(bytes);
         let sent = async { timeout(MAX_SILENCE, self.sender.send_data(piece)).await };
         match self.handle.block_on(sent) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(Gone),
+            Ok(Ok(())) => Ok(bytes.len()),
+            Ok(Err(_)) | Err(_) => Err(io::Error::new(io::ErrorKind::BrokenPipe, Gone)),
         }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -211,6 +218,6 @@ mod tests {
         let (mut outlet, body) = Outlet::open();
         drop(body);
         drop(guard);
-        assert!(outlet.send(Bytes::from_static(b"x")).is_err());
+        assert!(outlet.write_all(b"x").is_err());
     }
 }

@@ -1,24 +1,20 @@
 //! The HTTP edge: each request is understood, handed to one repository's referee, and its answer converted.
 //!
 //! [`Edge::handle`] takes a request and always gives an answer. Repositories work on blocking threads, since the core
-//! is synchronous; nothing here holds a lock over an await, and nothing here judges.
+//! is synchronous; nothing here holds a lock over an await, and nothing here judges. What is answered is
+//! [`zit_service`]'s; here is how it travels.
 //!
 //! ```text
 //! route, headers   what is asked for, and by whom
 //! body             bodies between the reactor and blocking threads
-//! advertise        GET  info/refs
-//! upload_pack      POST git-upload-pack; small_fetch answers what takes no program
-//! receive_pack     POST git-receive-pack
+//! upload_pack      POST git-upload-pack: an answer that grows while it is sent
 //! respond          headers of answers, and errors to status codes
 //! ```
 
-mod advertise;
 mod body;
 mod headers;
-mod receive_pack;
 mod respond;
 pub(crate) mod route;
-mod small_fetch;
 mod upload_pack;
 
 use std::sync::Arc;
@@ -31,6 +27,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response};
 use tracing::Instrument;
 use zit_referee::{Caller, Repository};
+use zit_service::{advertise, receive_pack};
 use zit_store::PackLimits;
 use zit_wire::service::{ProtocolVersion, Service};
 
@@ -123,7 +120,7 @@ impl Edge {
     ) -> Result<Response<ResponseBody>, EdgeError> {
         let body = blocking(move || {
             let repository = self.registry.open(&name)?;
-            advertise::info_refs(&repository, service, version, &caller)
+            Ok(advertise::info_refs(&repository, service, version, &caller)?)
         });
         Ok(respond::whole(service.advertisement_type(), body.await?))
     }
@@ -153,7 +150,10 @@ impl ServiceRequest {
         let body = RequestBody::receive(body, encoding);
         blocking(move || match service {
             Service::UploadPack => upload_pack::answer(&repository, version, body),
-            Service::ReceivePack => receive_pack::answer(&repository, &caller, &limits, body),
+            Service::ReceivePack => {
+                let answer = receive_pack::answer(&repository, &caller, &limits, body.into_read())?;
+                Ok(respond::whole(service.result_type(), answer))
+            }
         })
         .await
     }

@@ -9,6 +9,7 @@ use hyper::{Response, StatusCode};
 use http_body_util::{Either, Full};
 use zit_model::failure;
 use zit_referee::RefereeError;
+use zit_service::ServiceError;
 use zit_store::StoreError;
 use zit_wire::receive::ReceiveError;
 
@@ -38,23 +39,34 @@ pub(crate) enum EdgeError {
     Encoding(#[source] std::io::Error),
     /// The body is not a push.
     #[error(transparent)]
-    Receive(#[from] ReceiveError),
+    Receive(ReceiveError),
 
     // We failed.
     /// The referee does not do its part.
     #[error(transparent)]
-    Referee(#[from] RefereeError),
+    Referee(RefereeError),
     /// The store does not do its part.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// A thread of ours panicked.
     #[error("the server failed at this request")]
     Panicked,
 }
 
+impl From<ServiceError> for EdgeError {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::Read(error) => Self::reading(error),
+            ServiceError::Receive(error) => Self::Receive(error),
+            ServiceError::Referee(error) => Self::Referee(error),
+            ServiceError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
 impl EdgeError {
     /// An error of reading a request's body.
-    pub(crate) fn reading(error: std::io::Error) -> Self {
+    fn reading(error: std::io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<BodyError>()) {
             Some(body) => Self::Body(*body),
             None => Self::Encoding(error),

@@ -1,22 +1,19 @@
-//! `POST git-receive-pack`: a push.
+//! `git-receive-pack`: one push.
 //!
 //! The commands and options are read here; the pack is left in the body for the referee, which reads it as it
 //! arrives. What the referee answers is sent as it is.
 //!
-//! A body that is no push is answered in band 3 when the client has said that it reads bands: git prints that as
-//! `remote: …`, while of an HTTP error to a POST it prints the number alone. Any other client gets the HTTP error.
+//! A request that is no push is answered in band 3 when the client has said that it reads bands: git prints that as
+//! `remote: …`, while of an HTTP error to a POST it prints the number alone. Any other client gets the edge's error.
 
 use std::io::{Cursor, Read};
 
-use hyper::Response;
 use zit_referee::{Caller, Repository};
 use zit_store::PackLimits;
 use zit_wire::receive::{Progress, PushRequest, ReceiveError, RequestReader};
-use zit_wire::service::Service;
 use zit_wire::side_band::{self, Band};
 
-use super::body::{RequestBody, ResponseBody};
-use super::respond::{self, EdgeError};
+use crate::ServiceError;
 
 /// How much of a request is read at once, in bytes.
 const PIECE: usize = 64 * 1024;
@@ -24,17 +21,16 @@ const PIECE: usize = 64 * 1024;
 /// How much of the start of a request is kept to find the client's capabilities in: any first command has less.
 const MAX_START: usize = 8 * 1024;
 
-/// Answers one push. Blocks; on the reactor's blocking threads only.
+/// Answers one push; a request of nothing, by which a client tries the way, has an empty answer.
 ///
 /// # Errors
-/// [`EdgeError`] when the body stops before its pack, or is no push and the client reads no bands.
-pub(crate) fn answer(
+/// [`ServiceError`] when the body stops before its pack, or is no push and the client reads no bands.
+pub fn answer(
     repository: &Repository,
     caller: &Caller,
     limits: &PackLimits,
-    body: RequestBody,
-) -> Result<Response<ResponseBody>, EdgeError> {
-    let mut body = body.into_read();
+    mut body: impl Read,
+) -> Result<Vec<u8>, ServiceError> {
     let mut start = Vec::new();
     let reader = RequestReader::new(repository.reading().hash_kind());
     let (request, rest) = match read_request(reader, &mut body, &mut start)? {
@@ -43,11 +39,11 @@ pub(crate) fn answer(
         Err(error) => return Err(error.into()),
     };
     if request.is_probe() {
-        return Ok(result(Vec::new()));
+        return Ok(Vec::new());
     }
     let mut pack = Cursor::new(rest).chain(body);
     let answer = repository.push(caller, &request, &mut pack, limits);
-    Ok(result(answer.encode(&request.capabilities)))
+    Ok(answer.encode(&request.capabilities))
 }
 
 /// Reads up to where the pack begins; with the request comes what was read of the pack.
@@ -55,10 +51,10 @@ fn read_request(
     mut reader: RequestReader,
     body: &mut dyn Read,
     start: &mut Vec<u8>,
-) -> Result<Result<(PushRequest, Vec<u8>), ReceiveError>, EdgeError> {
+) -> Result<Result<(PushRequest, Vec<u8>), ReceiveError>, ServiceError> {
     let mut buffer = vec![0; PIECE];
     loop {
-        let n = body.read(&mut buffer).map_err(EdgeError::reading)?;
+        let n = body.read(&mut buffer).map_err(ServiceError::Read)?;
         if n == 0 {
             return Ok(reader.finish().map(|request| (request, Vec::new())));
         }
@@ -89,7 +85,7 @@ fn reads_bands(start: &[u8]) -> bool {
     })
 }
 
-fn refuse(error: &ReceiveError) -> Response<ResponseBody> {
+fn refuse(error: &ReceiveError) -> Vec<u8> {
     tracing::info!(%error, "push refused");
     // One line: git puts `remote:` before the first line of band 3 alone.
     let mut text = format!("error: {error}");
@@ -98,11 +94,7 @@ fn refuse(error: &ReceiveError) -> Response<ResponseBody> {
     }
     let mut body = Vec::new();
     side_band::write(&mut body, Band::Error, text.as_bytes());
-    result(body)
-}
-
-fn result(body: Vec<u8>) -> Response<ResponseBody> {
-    respond::whole(Service::ReceivePack.result_type(), body)
+    body
 }
 
 #[cfg(test)]

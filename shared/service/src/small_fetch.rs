@@ -1,14 +1,14 @@
 //! A fetch that is answered here: a plain one of protocol v2 whose objects are few.
 //!
 //! Coordinating agents poll, and fetch a commit or two when there is one. Such an answer is ready before a program
-//! would have been started. Whatever else is asked for is left to [`super::upload_pack`], which hands it on whole.
+//! would have been started. Whatever else is asked for is left to [`crate::upload_pack`], which hands it on whole.
 
 use zit_store::{FetchError, FetchLimits, FetchQuery, Fetched, Reading};
 use zit_wire::fetch::{self, Answer, FetchRequest};
 use zit_wire::pkt;
 
 /// The body of an answer; `None` when the request has to be handed on.
-pub(super) fn answer(store: Reading<'_>, request: FetchRequest) -> Option<Vec<u8>> {
+pub(crate) fn answer(store: Reading<'_>, request: FetchRequest) -> Option<Vec<u8>> {
     if !request.is_plain() {
         return None;
     }

@@ -8,18 +8,18 @@ use zit_wire::refs::{AdvertisedRef, Head};
 use zit_wire::service::{ProtocolVersion, Service};
 use zit_wire::{Agent, Extras, advertise};
 
-use super::respond::EdgeError;
+use crate::ServiceError;
 
 /// Writes the answer to `GET info/refs`.
 ///
 /// # Errors
-/// [`EdgeError`] when the repository cannot be read.
-pub(crate) fn info_refs(
+/// [`ServiceError`] when the repository cannot be read.
+pub fn info_refs(
     repository: &Repository,
     service: Service,
     version: ProtocolVersion,
     caller: &Caller,
-) -> Result<Vec<u8>, EdgeError> {
+) -> Result<Vec<u8>, ServiceError> {
     let offering = offering(repository)?;
     match service {
         Service::UploadPack if version == ProtocolVersion::V2 => {

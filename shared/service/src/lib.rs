@@ -1,0 +1,23 @@
+//! git's services over one repository's referee, whatever carries the bytes: HTTP, a pipe or a socket.
+//!
+//! An edge learns who asks and for what, and calls one of
+//!
+//! ```text
+//! advertise::info_refs    the refs and capabilities that come before a request
+//! upload_pack::answer     one request of a fetch; small_fetch answers what takes no program
+//! receive_pack::answer    one push
+//! ```
+//!
+//! Everything here blocks and is to be called on threads that may. A request is read from any [`std::io::Read`]; an
+//! answer is whole, or, from the pack source, a [`relay::Relay`] that the edge moves on threads of its own.
+//!
+//! Never judges: what a push may do is decided behind one door, [`zit_referee::Repository`]. Knows no transport.
+
+pub mod advertise;
+mod error;
+pub mod receive_pack;
+pub mod relay;
+mod small_fetch;
+pub mod upload_pack;
+
+pub use error::ServiceError;

@@ -1,0 +1,137 @@
+//! `git-upload-pack`: one request of a fetch.
+//!
+//! `ls-refs` of protocol v2 is answered here, from the referee's refs, and a small `fetch` by [`small_fetch`]. Every
+//! other request goes to the store's pack source as it is: what was read of it to tell them apart first, then the rest
+//! as it arrives.
+//!
+//! Errors that a fetching client can be told of go as an `ERR` packet, which git shows its user as
+//! `fatal: remote error: …`; of an HTTP error it shows the number alone.
+
+use std::io::Read;
+
+use zit_referee::Repository;
+use zit_store::{Exchange, PackSource, ProtocolVersion as StoreVersion, Reading};
+use zit_wire::command::{self, Command, HeadProgress};
+use zit_wire::fetch;
+use zit_wire::ls_refs;
+use zit_wire::pkt;
+use zit_wire::service::ProtocolVersion;
+
+use crate::ServiceError;
+use crate::advertise;
+use crate::relay::Relay;
+use crate::small_fetch;
+
+/// An answer, or who gives it.
+#[must_use = "nobody is answered until it is sent"]
+pub enum Answer {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// The pack source gives it.
+    Relayed(Relay),
+}
+
+/// Answers one request.
+///
+/// # Errors
+/// [`ServiceError`] when the body stops or the repository cannot be read. What the client asked in a wrong way is told
+/// to it in the answer.
+pub fn answer(
+    repository: &Repository,
+    version: ProtocolVersion,
+    mut body: Box<dyn Read + Send>,
+) -> Result<Answer, ServiceError> {
+    let store = repository.reading();
+    if version != ProtocolVersion::V2 {
+        return hand_on(store, version, Vec::new(), body);
+    }
+    let mut start = Vec::new();
+    loop {
+        match command::read_head(&start, store.hash_kind()) {
+            Err(error) => return Ok(refuse(&error.to_string())),
+            Ok(HeadProgress::Empty) => return Ok(Answer::Whole(Vec::new())),
+            Ok(HeadProgress::Incomplete { needed }) => {
+                if read_more(&mut body, &mut start, needed)? == 0 {
+                    return Ok(refuse("fetch request ends early"));
+                }
+            }
+            Ok(HeadProgress::Complete(head)) => {
+                return match head.command {
+                    Command::LsRefs => list_refs(repository, start, &mut body),
+                    Command::Fetch => fetch(store, start, body),
+                };
+            }
+        }
+    }
+}
+
+/// Reads up to `needed` more bytes; 0 at the end.
+fn read_more(
+    body: &mut dyn Read,
+    into: &mut Vec<u8>,
+    needed: usize,
+) -> Result<usize, ServiceError> {
+    let needed = u64::try_from(needed).unwrap_or(u64::MAX);
+    body.take(needed).read_to_end(into).map_err(ServiceError::Read)
+}
+
+fn list_refs(
+    repository: &Repository,
+    mut request: Vec<u8>,
+    body: &mut dyn Read,
+) -> Result<Answer, ServiceError> {
+    // One byte more than may be shows that there are too many.
+    let n_room = (ls_refs::MAX_REQUEST + 1).saturating_sub(request.len());
+    read_more(body, &mut request, n_room)?;
+    let request = match ls_refs::parse(&request, repository.reading().hash_kind()) {
+        Ok(request) => request,
+        Err(error) => return Ok(refuse(&error.to_string())),
+    };
+    let refs = advertise::advertised(repository.refs_for_fetch(&request.prefixes)?);
+    let head = advertise::head(repository)?;
+    Ok(Answer::Whole(ls_refs::respond(&request, Some(&head), &refs)))
+}
+
+/// Answers a small fetch, and hands on any other.
+fn fetch(
+    store: Reading<'_>,
+    mut request: Vec<u8>,
+    mut body: Box<dyn Read + Send>,
+) -> Result<Answer, ServiceError> {
+    // One byte more than may be shows that it is no small one.
+    let n_room = (fetch::MAX_REQUEST + 1).saturating_sub(request.len());
+    read_more(&mut body, &mut request, n_room)?;
+    if request.len() <= fetch::MAX_REQUEST {
+        let parsed = match fetch::parse(&request, store.hash_kind()) {
+            Ok(parsed) => parsed,
+            Err(error) => return Ok(refuse(&error.to_string())),
+        };
+        if let Some(answer) = small_fetch::answer(store, parsed) {
+            return Ok(Answer::Whole(answer));
+        }
+    }
+    hand_on(store, ProtocolVersion::V2, request, body)
+}
+
+/// Lets the pack source answer.
+fn hand_on(
+    store: Reading<'_>,
+    version: ProtocolVersion,
+    start: Vec<u8>,
+    body: Box<dyn Read + Send>,
+) -> Result<Answer, ServiceError> {
+    let version = match version {
+        ProtocolVersion::V0 => StoreVersion::V0,
+        ProtocolVersion::V1 => StoreVersion::V1,
+        ProtocolVersion::V2 => StoreVersion::V2,
+    };
+    let stream = store.pack_source().start(version, Exchange::Respond)?;
+    Ok(Answer::Relayed(Relay::new(start, body, stream)))
+}
+
+fn refuse(reason: &str) -> Answer {
+    tracing::info!(reason, "fetch refused");
+    let mut packet = Vec::new();
+    pkt::err(&mut packet, reason);
+    Answer::Whole(packet)
+}
