@@ -8,6 +8,7 @@
 
 mod cli;
 mod config;
+mod connection;
 mod demo;
 mod http;
 mod registry;

@@ -3,23 +3,20 @@
 //! [`serve`] returns when the process is asked to stop: no connection is taken any more, requests under way are given
 //! [`MAX_FAREWELL`] to finish, and a second signal ends the wait.
 
-use std::convert::Infallible;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use zit_referee::SystemClock;
 use zit_store::PackLimits;
 
 use crate::config::Config;
+use crate::connection::Protocols;
 use crate::http::Edge;
 use crate::registry::Registry;
 
@@ -28,15 +25,12 @@ use crate::registry::Registry;
 /// A hundred agents with a few connections each; what one holds while it is slow is its own.
 const MAX_CONNECTIONS: usize = 512;
 
-/// How many blocking threads a connection can occupy: a fetch has one to write to git and one to read from it, and one
-/// may still be ending. With as many for each connection no slow client keeps another from its turn.
-const THREADS_PER_CONNECTION: usize = 3;
+/// How many requests are answered at once, over all connections; more wait. HTTP/2 has several in one connection.
+const MAX_REQUESTS: usize = 512;
 
-/// How long a client may take to send the head of a request, or nothing between two requests.
-const MAX_HEAD_TIME: Duration = Duration::from_secs(30);
-
-/// The longest head of a request, and the largest piece of a body, in bytes.
-const MAX_BUFFER: usize = 64 * 1024;
+/// How many blocking threads a request can occupy: a fetch has one to write to git and one to read from it, and one
+/// may still be ending. With as many for each request no slow client keeps another from its turn.
+const THREADS_PER_REQUEST: usize = 3;
 
 /// How long requests under way may go on after the signal to stop.
 const MAX_FAREWELL: Duration = Duration::from_secs(10);
@@ -86,7 +80,7 @@ impl ServeError {
 pub(crate) fn serve(config: &Config) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .max_blocking_threads(MAX_CONNECTIONS * THREADS_PER_CONNECTION)
+        .max_blocking_threads(MAX_REQUESTS * THREADS_PER_REQUEST)
         .build()
         .map_err(ServeError::Runtime)?;
     let served = runtime.block_on(run(config));
@@ -130,16 +124,14 @@ fn announce(address: SocketAddr) -> io::Result<()> {
 /// Takes connections for ever.
 async fn accept(listener: &TcpListener, edge: &Arc<Edge>, connections: &GracefulShutdown) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let protocols = Protocols::new(MAX_REQUESTS);
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let connection = connection(stream, Arc::clone(edge));
-                let connection = connections.watch(connection);
+                let connection = protocols.drive(stream, Arc::clone(edge), connections.watcher());
                 tokio::spawn(async move {
-                    if let Err(error) = connection.await {
-                        tracing::debug!(%error, "connection ended");
-                    }
+                    connection.await;
                     drop(place);
                 });
             }
@@ -149,25 +141,6 @@ async fn accept(listener: &TcpListener, edge: &Arc<Edge>, connections: &Graceful
             }
         }
     }
-}
-
-/// Drives one connection.
-fn connection(
-    stream: TcpStream,
-    edge: Arc<Edge>,
-) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "small packets may wait");
-    }
-    let service = service_fn(move |request| {
-        let edge = Arc::clone(&edge);
-        async move { Ok::<_, Infallible>(edge.handle(request).await) }
-    });
-    http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(MAX_HEAD_TIME)
-        .max_buf_size(MAX_BUFFER)
-        .serve_connection(TokioIo::new(stream), service)
 }
 
 /// The signals that ask the server to stop.

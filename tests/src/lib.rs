@@ -14,6 +14,7 @@
 #![allow(clippy::missing_panics_doc, reason = "a helper of tests panics whenever it fails")]
 
 pub mod barrier;
+pub mod curl;
 pub mod files;
 pub mod git;
 pub mod history;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
-use hyper::http::uri::Authority;
+use hyper::http::uri::{Authority, Uri};
 use zit_model::agent::{AgentIdError, ItemIdError};
 use zit_model::{AgentId, ItemId};
 use zit_referee::Caller;
@@ -71,16 +71,22 @@ impl HeaderError {
 ///
 /// # Errors
 /// [`HeaderError::ForeignHost`] for any other name.
-pub(crate) fn check_host(headers: &HeaderMap) -> Result<(), HeaderError> {
-    let Some(host) = headers.get(HOST).map(text) else { return Ok(()) };
-    let authority = host.parse::<Authority>();
-    let is_ours = authority.is_ok_and(|authority| {
-        let name = authority.host();
-        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
-        let name = address.unwrap_or(name);
-        name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok()
-    });
-    if is_ours { Ok(()) } else { Err(HeaderError::ForeignHost(format!("{host:?}"))) }
+pub(crate) fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), HeaderError> {
+    // HTTP/2 says it in the request line; whoever says it twice has to mean it twice.
+    let line = uri.authority().map(|authority| authority.as_str().to_owned());
+    for host in line.into_iter().chain(headers.get(HOST).map(text)) {
+        if !host.parse().is_ok_and(|authority| is_ours(&authority)) {
+            return Err(HeaderError::ForeignHost(format!("{host:?}")));
+        }
+    }
+    Ok(())
+}
+
+fn is_ours(authority: &Authority) -> bool {
+    let name = authority.host();
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+    let name = address.unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok()
 }
 
 /// Who is speaking, by headers and seat. An open server asks for no credential.
@@ -159,14 +165,22 @@ mod tests {
 
     #[test]
     fn a_host_is_an_address_or_localhost() {
-        let check = |host: &'static str| check_host(&headers(&[("host", host)]));
+        let origin = Uri::from_static("/");
+        let check = |host: &'static str| check_host(&origin, &headers(&[("host", host)]));
         for host in ["127.0.0.1", "127.0.0.1:8417", "[::1]:8417", "localhost:1", "a.localhost"] {
             assert_eq!(check(host), Ok(()), "{host}");
         }
-        assert_eq!(check_host(&HeaderMap::new()), Ok(()), "a client of HTTP/1.0 sends none");
+        assert_eq!(
+            check_host(&origin, &HeaderMap::new()),
+            Ok(()),
+            "a client of HTTP/1.0 sends none"
+        );
         for host in ["example.com", "example.com:8417", "localhost.example.com", "xlocalhost", ""] {
             assert_eq!(check(host), Err(HeaderError::ForeignHost(format!("{host:?}"))), "{host}");
         }
+        let line = Uri::from_static("http://example.com/");
+        assert!(check_host(&line, &HeaderMap::new()).is_err(), "HTTP/2 has no Host");
+        assert!(check_host(&line, &headers(&[("host", "127.0.0.1")])).is_err());
     }
 
     #[test]

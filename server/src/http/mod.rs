@@ -89,8 +89,8 @@ impl Edge {
 
     /// Finds out what is asked for, and answers it if that takes no body.
     async fn understand(self: Arc<Self>, parts: &Parts) -> Result<Understood, EdgeError> {
-        headers::check_host(&parts.headers)?;
         let uri = &parts.uri;
+        headers::check_host(uri, &parts.headers)?;
         let response = match route::route(&parts.method, uri.path(), uri.query())? {
             Route::Live | Route::Ready => respond::whole("text/plain", b"ok\n".to_vec()),
             Route::InfoRefs(target, service) => {

@@ -9,6 +9,7 @@ mod claims;
 mod crash;
 mod helper;
 mod hostile;
+mod http2;
 mod injection;
 mod interop;
 mod refs;
