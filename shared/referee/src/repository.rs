@@ -271,7 +271,8 @@ impl Repository {
         if tips.is_empty() {
             return Ok(Vec::new());
         }
-        let reached: BTreeSet<Oid> = self.store.refs()?.into_iter().map(|r| r.oid).collect();
+        let refs = self.store.refs()?;
+        let reached: BTreeSet<Oid> = refs.iter().map(|r| r.oid).collect();
         tips.retain(|(_, tip)| !reached.contains(tip));
         if tips.is_empty() {
             return Ok(Vec::new());
@@ -279,10 +280,11 @@ impl Repository {
         let mut own = self.store.quarantine()?;
         let quarantine = incoming.unwrap_or(&mut own);
         let all: Vec<Oid> = tips.iter().map(|(_, tip)| *tip).collect();
-        if quarantine.check_connected(&all).is_ok() {
+        if quarantine.check_connected(&all, &refs).is_ok() {
             return Ok(Vec::new());
         }
-        let mut missing = |tip| quarantine.check_connected(&[tip]).err().map(|e| e.to_string());
+        let mut missing =
+            |tip| quarantine.check_connected(&[tip], &refs).err().map(|e| e.to_string());
         Ok(tips.into_iter().filter_map(|(n, tip)| Some((n, missing(tip)?))).collect())
     }
 

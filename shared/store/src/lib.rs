@@ -27,6 +27,7 @@
 //! Needs a POSIX file system with hard links. `core.sharedRepository` is not applied to the files it writes.
 
 mod config;
+mod connected;
 mod crash;
 mod error;
 mod fetch;
@@ -47,6 +48,7 @@ mod tx;
 mod upload;
 
 pub use config::{RepoConfig, Wants};
+pub use connected::Connected;
 pub use crash::{CRASH_POINTS, crash_point};
 pub use error::StoreError;
 pub use fetch::{FetchError, FetchLimits, FetchQuery, Fetched};

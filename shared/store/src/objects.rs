@@ -72,7 +72,7 @@ pub struct Commit {
 }
 
 /// What a tag names by its first line. Git reads no more of a tag to follow it, whatever other lines it has.
-fn tag_target(tag: &[u8]) -> Result<Oid, String> {
+pub(crate) fn tag_target(tag: &[u8]) -> Result<Oid, String> {
     let line = tag.lines().next().and_then(|line| line.strip_prefix(b"object "));
     let hex = line.ok_or("a tag without an object line")?;
     Oid::from_hex(hex).map_err(|error| error.to_string())

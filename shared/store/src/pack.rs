@@ -9,10 +9,12 @@ use std::io::{self, Read, Write};
 use gix_hash::Hasher;
 use zit_model::Oid;
 
+use crate::connected::{self, Connected, Ground};
 use crate::crash::crash_point;
 use crate::error::StoreError;
 use crate::git::{Finished, said};
 use crate::quarantine::Quarantine;
+use crate::refs::StoredRef;
 
 /// Magic, version and number of objects. Source: gitformat-pack(5).
 const HEADER_LEN: usize = 12;
@@ -122,14 +124,28 @@ impl Quarantine {
         Ok(Received { objects, bytes })
     }
 
-    /// Checks that everything reachable from `tips` is here, as far as refs do not vouch for it.
+    /// Checks that everything reachable from `tips` is here, as far as `refs` do not vouch for it.
     ///
     /// # Errors
     /// [`PackError::MissingObjects`] with what git found missing.
-    pub fn check_connected(&mut self, tips: &[Oid]) -> Result<(), PackError> {
-        if tips.is_empty() {
-            return Ok(());
+    pub fn check_connected(&mut self, tips: &[Oid], refs: &[StoredRef]) -> Result<(), PackError> {
+        match self.connected(tips, refs) {
+            Connected::Whole => Ok(()),
+            Connected::Missing(_) | Connected::Unsure => self.check_connected_by_git(tips),
         }
+    }
+
+    /// What can be said without a program of whether everything reachable from `tips` is here. `refs` are the
+    /// repository's.
+    #[must_use]
+    pub fn connected(&self, tips: &[Oid], refs: &[StoredRef]) -> Connected {
+        let (objects, repository) = (self.objects(), self.repository_objects());
+        let shallow = connected::shallow(self.git_dir());
+        let ground = Ground { objects: &objects, repository: &repository, refs, shallow };
+        connected::check(tips, ground, connected::Limits::default())
+    }
+
+    fn check_connected_by_git(&mut self, tips: &[Oid]) -> Result<(), PackError> {
         let finished = self
             .reading_git("rev-list")?
             // The referee's documents have no history, and a broken one must not stop the pushes of others.

@@ -90,6 +90,15 @@ impl Quarantine {
         Objects::with(objects, self.kind, self.written.clone())
     }
 
+    /// A handle on what the repository has without the quarantine.
+    pub(crate) fn repository_objects(&self) -> Objects {
+        Objects::new(&self.repository, self.kind)
+    }
+
+    pub(crate) fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
     /// Writes an object, which is held in memory.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ fn a_pack_is_seen_in_its_quarantine_only_until_it_is_migrated() {
     let pack = there.pack(&format!("{two}\n^{base}\n"), true);
     let received = quarantine.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
     assert_eq!((received.objects, received.bytes), (6, pack.len() as u64));
-    quarantine.check_connected(&[two]).unwrap();
+    quarantine.check_connected(&[two], &store.refs().unwrap()).unwrap();
     let inside = quarantine.objects();
     assert_eq!(inside.commit(two).unwrap().parents, [one]);
     assert!(inside.is_ancestor(base, two).unwrap(), "history runs on into the repository");
@@ -123,7 +123,7 @@ fn a_pack_without_objects_is_checked_and_makes_no_folder() {
     let mut quarantine = store.quarantine().unwrap();
     let received = quarantine.receive_pack(&mut empty.as_slice(), &LIMITS).unwrap();
     assert_eq!((received.objects, received.bytes), (0, 32));
-    quarantine.check_connected(&[base]).unwrap();
+    quarantine.check_connected(&[base], &store.refs().unwrap()).unwrap();
     assert_eq!(quarantine.objects().kind(base).unwrap(), Some(Kind::Commit));
     assert_eq!(here.files(), before, "no folder either");
     drop(quarantine.migrate().unwrap());
@@ -146,12 +146,12 @@ fn a_tip_whose_history_is_missing_is_not_connected() {
     let mut quarantine = store.quarantine().unwrap();
     let orphan = quarantine.write(Kind::Commit, &there.cat("commit", two)).unwrap();
     assert_eq!(orphan, two);
-    let error = quarantine.check_connected(&[two]).unwrap_err();
+    let error = quarantine.check_connected(&[two], &store.refs().unwrap()).unwrap_err();
     assert!(matches!(error, PackError::MissingObjects(_)), "{error}");
     assert!(error.hint().is_some());
-    quarantine.check_connected(&[]).unwrap();
+    quarantine.check_connected(&[], &store.refs().unwrap()).unwrap();
     let blob = quarantine.write_blob("x").unwrap();
-    quarantine.check_connected(&[blob]).expect("a blob needs nothing");
+    quarantine.check_connected(&[blob], &store.refs().unwrap()).expect("a blob needs nothing");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn objects_of_our_own_are_what_git_would_write() {
         .write_document_commit("claim.json", b"{}\n", &[first], "second\n", &somebody())
         .unwrap();
     assert!(quarantine.write_tree(&[("../x", b"")]).is_err());
-    quarantine.check_connected(&[second]).unwrap();
+    quarantine.check_connected(&[second], &store.refs().unwrap()).unwrap();
     drop(quarantine.migrate().unwrap());
     assert_eq!(first, repo.commit(&[("a.json", "{}"), ("b.md", "text")], &[], "first"));
     assert_eq!(second, repo.commit(&[("claim.json", "{}\n")], &[first], "second"));
@@ -317,7 +317,7 @@ fn git_merges_what_is_only_in_memory() {
     let merge = quarantine.commit_tree(tree, &parents, &somebody(), &somebody(), "m\n").unwrap();
     assert_eq!(quarantine.objects().commit(merge).unwrap().parents, parents);
     assert!(quarantine.objects().is_ancestor(base, merge).unwrap());
-    quarantine.check_connected(&[merge]).unwrap();
+    quarantine.check_connected(&[merge], &store.refs().unwrap()).unwrap();
     drop(quarantine.migrate().unwrap());
     commit(&store, &[create("refs/heads/m", merge)]).unwrap();
     repo.git(&["fsck", "--strict"]);
