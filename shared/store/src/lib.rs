@@ -34,6 +34,7 @@ mod fetch;
 mod fsio;
 mod git;
 mod history;
+pub mod journal;
 mod loose;
 mod merge;
 mod objects;
