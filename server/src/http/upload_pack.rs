@@ -3,6 +3,7 @@
 use hyper::Response;
 use zit_referee::Repository;
 use zit_service::relay::Relay;
+use zit_service::shared_fetch::SharedFetch;
 use zit_service::upload_pack::{self, Answer};
 use zit_wire::service::{ProtocolVersion, Service};
 
@@ -21,8 +22,17 @@ pub(crate) fn answer(
     let content_type = Service::UploadPack.result_type();
     Ok(match upload_pack::answer(repository, version, body.into_read())? {
         Answer::Whole(body) => respond::whole(content_type, body),
+        Answer::Shared(answer) => respond::with_body(content_type, send_shared(answer)),
         Answer::Relayed(relay) => respond::with_body(content_type, send(relay)),
     })
+}
+
+/// Sends the answer on a thread of its own; the body is what comes back.
+fn send_shared(answer: SharedFetch) -> ResponseBody {
+    let (mut outlet, body) = Outlet::open();
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(|| answer.send(&mut outlet)));
+    body
 }
 
 /// Moves both halves on threads of their own; the body is what comes back.

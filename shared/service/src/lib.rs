@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! advertise::info_refs    the refs and capabilities that come before a request
-//! upload_pack::answer     one request of a fetch; small_fetch answers what takes no program
+//! upload_pack::answer     one request of a fetch; small_fetch answers what takes no program,
+//!                         shared_fetch what many ask for
 //! receive_pack::answer    one push
 //! ```
 //!
@@ -17,6 +18,7 @@ pub mod advertise;
 mod error;
 pub mod receive_pack;
 pub mod relay;
+pub mod shared_fetch;
 mod small_fetch;
 pub mod upload_pack;
 

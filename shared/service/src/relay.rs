@@ -3,10 +3,11 @@
 //! An edge splits a [`Relay`] and runs [`RelayedRequest::send`] and [`RelayedAnswer::send`] on two threads, since neither
 //! ends before the other has begun.
 
+use std::error::Error;
 use std::io::{self, Read, Write};
 use std::process::ChildStdin;
 
-use zit_store::{PackStream, StoreError};
+use zit_store::PackStream;
 use zit_wire::pkt;
 
 /// The longest request that is handed on, in bytes, decoded: a million wants and haves of 64 bytes each.
@@ -101,7 +102,7 @@ fn send_answer(mut stream: PackStream, client: &mut dyn Write) {
 }
 
 /// Tells a client that has read nothing yet why there is nothing. Within an answer its own framing shows the end.
-fn report_failure(error: &StoreError, n_bytes: usize, client: &mut dyn Write) {
+pub(crate) fn report_failure(error: &dyn Error, n_bytes: usize, client: &mut dyn Write) {
     tracing::warn!(%error, n_bytes, "fetch failed");
     if n_bytes == 0 {
         let mut packet = Vec::new();

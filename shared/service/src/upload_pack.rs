@@ -1,8 +1,8 @@
 //! `git-upload-pack`: one request of a fetch.
 //!
-//! `ls-refs` of protocol v2 is answered here, from the referee's refs, and a small `fetch` by [`small_fetch`]. Every
-//! other request goes to the store's pack source as it is: what was read of it to tell them apart first, then the rest
-//! as it arrives.
+//! `ls-refs` of protocol v2 is answered here, from the referee's refs, and a small `fetch` by [`small_fetch`]; one that
+//! others may repeat by [`shared_fetch`]. Every other request goes to the store's pack source as it is: what was read of
+//! it to tell them apart first, then the rest as it arrives.
 //!
 //! Errors that a fetching client can be told of go as an `ERR` packet, which git shows its user as
 //! `fatal: remote error: …`; of an HTTP error it shows the number alone.
@@ -20,6 +20,7 @@ use zit_wire::service::ProtocolVersion;
 use crate::ServiceError;
 use crate::advertise;
 use crate::relay::Relay;
+use crate::shared_fetch::{self, SharedFetch};
 use crate::small_fetch;
 
 /// An answer, or who gives it.
@@ -27,6 +28,8 @@ use crate::small_fetch;
 pub enum Answer {
     /// All of it.
     Whole(Vec<u8>),
+    /// It is kept or being made, for others too.
+    Shared(SharedFetch),
     /// The pack source gives it.
     Relayed(Relay),
 }
@@ -92,7 +95,7 @@ fn list_refs(
     Ok(Answer::Whole(ls_refs::respond(&request, Some(&head), &refs)))
 }
 
-/// Answers a small fetch, and hands on any other.
+/// Answers a small fetch, or one that others ask for too, and hands on any other.
 fn fetch(
     store: Reading<'_>,
     mut request: Vec<u8>,
@@ -108,6 +111,9 @@ fn fetch(
         };
         if let Some(answer) = small_fetch::answer(store, parsed) {
             return Ok(Answer::Whole(answer));
+        }
+        if let Some(answer) = shared_fetch::answer(store, &request) {
+            return Ok(Answer::Shared(answer));
         }
     }
     hand_on(store, ProtocolVersion::V2, request, body)

@@ -17,6 +17,9 @@ const PACKED_REFS_WAIT: Duration = Duration::from_secs(1);
 /// What "wait forever" means here: a server answers in the end.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
+/// How many bytes the kept answers to fetches may have together: a few clones of a large history.
+const ANSWER_CACHE: u64 = 1024 * 1024 * 1024;
+
 /// What `<git dir>/config` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepoConfig {
@@ -26,6 +29,8 @@ pub struct RepoConfig {
     pub bare: bool,
     /// `uploadpack.allowFilter`: whether a fetch may ask for a partial clone.
     pub allow_filter: bool,
+    /// `zit.answerCache`: how many bytes the kept answers to fetches may have together; 0 keeps none.
+    pub answer_cache: u64,
     /// What a fetch by protocol 0 or 1 may want beside what is advertised.
     pub wants: Wants,
     /// `core.filesRefLockTimeout`, at most ten seconds.
@@ -113,6 +118,10 @@ fn interpret(file: &gix_config::File) -> RepoConfig {
         // `git init` always says it for a repository with a work tree.
         bare: file.boolean("core.bare").ok().flatten().unwrap_or(true),
         allow_filter: is("uploadpack.allowFilter"),
+        answer_cache: match file.integer("zit.answerCache").ok().flatten() {
+            None => ANSWER_CACHE,
+            Some(n_bytes) => u64::try_from(n_bytes).unwrap_or(0),
+        },
         wants: if is("uploadpack.allowAnySHA1InWant") {
             Wants::Any
         } else if is("uploadpack.allowReachableSHA1InWant") {
@@ -170,6 +179,15 @@ mod tests {
             read("[core]\npackedRefsTimeout = 5\n").packed_refs_wait,
             Duration::from_millis(5)
         );
+    }
+
+    #[test]
+    fn how_much_is_kept_is_a_number_with_a_unit() {
+        assert_eq!(read("").answer_cache, ANSWER_CACHE);
+        assert_eq!(read("[zit]\nanswerCache = 2m\n").answer_cache, 2 << 20);
+        for none in ["0", "-1"] {
+            assert_eq!(read(&format!("[zit]\nanswerCache = {none}\n")).answer_cache, 0);
+        }
     }
 
     #[test]

@@ -119,6 +119,15 @@ pub enum StoreError {
         /// The other.
         theirs: Oid,
     },
+    /// No thread could be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
+    /// The program that makes an answer to a fetch cannot be talked to.
+    #[error("lost git upload-pack")]
+    Answer {
+        /// What the system said.
+        source: io::Error,
+    },
     /// A git program failed.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -148,6 +157,8 @@ impl StoreError {
             | Self::OpenObjects { .. }
             | Self::TooManyChanges(_)
             | Self::TooManyCommits(_)
+            | Self::Thread(_)
+            | Self::Answer { .. }
             | Self::Git(_) => None,
         }
     }

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use crate::error::{Doing, StoreError};
 
 /// What tells one version of a file from the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Stamp {
     inode: (u64, u64),
     modified: (i64, i64),

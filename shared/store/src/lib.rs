@@ -13,7 +13,8 @@
 //!
 //! # The way of a fetch
 //!
-//! [`Store::fetch`] answers what is small and plain; all else goes to [`Store::pack_source`].
+//! [`Store::fetch`] answers what is small and plain. Of the rest, [`Store::answer`] makes once what many ask for, and all
+//! else goes to [`Store::pack_source`].
 //!
 //! # Invariants
 //!
@@ -26,6 +27,7 @@
 //!
 //! Needs a POSIX file system with hard links. `core.sharedRepository` is not applied to the files it writes.
 
+mod answers;
 mod config;
 mod connected;
 mod crash;
@@ -48,6 +50,7 @@ mod tree;
 mod tx;
 mod upload;
 
+pub use answers::{AnswerError, AnswerQuery, SharedAnswer};
 pub use config::{RepoConfig, Wants};
 pub use connected::Connected;
 pub use crash::{CRASH_POINTS, crash_point};
@@ -74,4 +77,5 @@ const _: () = {
     shared::<Quarantine>();
     sent::<Objects>();
     sent::<PackStream>();
+    sent::<SharedAnswer>();
 };

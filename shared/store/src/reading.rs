@@ -5,7 +5,7 @@ use std::sync::Arc;
 use zit_model::{Oid, RefName};
 
 use crate::fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
-use crate::{Head, RepoConfig, Store, StoreError, UploadPack};
+use crate::{AnswerQuery, Head, RepoConfig, SharedAnswer, Store, StoreError, UploadPack};
 
 /// A store without its writing half.
 #[derive(Clone, Copy)]
@@ -56,6 +56,14 @@ impl Reading<'_> {
     /// As [`Store::fetch`].
     pub fn fetch(&self, query: &FetchQuery, limits: &FetchLimits) -> Result<Fetched, FetchError> {
         self.0.fetch(query, limits)
+    }
+
+    /// An answer that is made once for all who ask for the same.
+    ///
+    /// # Errors
+    /// As [`Store::answer`].
+    pub fn answer(&self, query: AnswerQuery) -> Result<Option<SharedAnswer>, StoreError> {
+        self.0.answer(query)
     }
 
     /// What answers every other fetch.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bstr::{BStr, ByteSlice};
 use zit_model::{Oid, RefName};
 
+use crate::answers::Shelf;
 use crate::config::{ConfigFile, RepoConfig};
 use crate::error::{Doing, StoreError};
 use crate::git::Git;
@@ -54,6 +55,7 @@ pub struct Store {
     config: ConfigFile,
     objects: Mutex<Arc<gix_odb::Store>>,
     handles: AtomicU32,
+    answers: Arc<Shelf>,
     writer: Option<Writer>,
 }
 
@@ -111,6 +113,7 @@ impl Store {
             refs: Refs::new(&common_dir, git_dir.join("HEAD"), kind),
             objects: Mutex::new(objects::open(&common_dir.join("objects"), kind)?),
             handles: AtomicU32::new(0),
+            answers: Shelf::new(common_dir.join("zit")),
             writer: (access == Access::Referee).then(|| Writer::open(&common_dir)).transpose()?,
             config,
             git_dir,
@@ -223,6 +226,11 @@ impl Store {
     #[must_use]
     pub fn pack_source(&self) -> UploadPack {
         UploadPack::new(self.common_dir.clone())
+    }
+
+    /// The answers to fetches that are kept.
+    pub(crate) fn answers(&self) -> &Arc<Shelf> {
+        &self.answers
     }
 
     pub(crate) fn objects_dir(&self) -> PathBuf {

@@ -14,6 +14,7 @@ mod injection;
 mod interop;
 mod refs;
 mod seats;
+mod shared_fetch;
 mod small_fetch;
 mod spec;
 mod storm;

@@ -1,6 +1,7 @@
 //! The store's suites, each against real repositories with stock git beside it.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
 
+mod answers;
 mod connected;
 mod crash;
 mod fetch;

@@ -8,6 +8,7 @@
 //! Source: git's `gitprotocol-v2`, "fetch".
 
 mod answer;
+mod repeat;
 
 use bstr::BString;
 use gix_hash::Kind;
@@ -15,6 +16,7 @@ use zit_model::Oid;
 use zit_model::oid::OidError;
 
 pub use self::answer::{Answer, respond};
+pub use self::repeat::{Repeatable, repeatable};
 use crate::command::{self, Command, CommandError, HeadProgress, shown};
 use crate::pkt::{self, Decoded, Packet, PktError};
 
