@@ -13,6 +13,7 @@
 
 mod body;
 mod headers;
+mod receive_pack;
 mod respond;
 pub(crate) mod route;
 mod upload_pack;
@@ -27,7 +28,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response};
 use tracing::Instrument;
 use zit_referee::{Caller, Repository};
-use zit_service::{advertise, receive_pack};
+use zit_service::advertise;
 use zit_store::PackLimits;
 use zit_wire::service::{ProtocolVersion, Service};
 
@@ -150,10 +151,7 @@ impl ServiceRequest {
         let body = RequestBody::receive(body, encoding);
         blocking(move || match service {
             Service::UploadPack => upload_pack::answer(&repository, version, body),
-            Service::ReceivePack => {
-                let answer = receive_pack::answer(&repository, &caller, &limits, body.into_read())?;
-                Ok(respond::whole(service.result_type(), answer))
-            }
+            Service::ReceivePack => receive_pack::answer(repository, caller, limits, body),
         })
         .await
     }

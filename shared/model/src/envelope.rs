@@ -51,24 +51,31 @@ impl<T: AsRef<str>> From<T> for Line {
     }
 }
 
+/// How lines begin that only we write, whatever their case.
+const OWN_STARTS: [&str; 9] = [
+    "options:",
+    "new notes:",
+    "- ",
+    "ok:",
+    "refused:",
+    "nothing_to_do:",
+    "warning:",
+    "hint:",
+    "resolved:",
+];
+
 /// Whether a line would pass for one that only we write.
-fn reads_as_ours(text: &str) -> bool {
+pub(crate) fn reads_as_ours(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    [
-        "options:",
-        "new notes:",
-        "- ",
-        "ok:",
-        "refused:",
-        "nothing_to_do:",
-        "warning:",
-        "hint:",
-        "resolved:",
-    ]
-    .iter()
-    .any(|own| lower.starts_with(own))
+    OWN_STARTS.iter().any(|own| lower.starts_with(own))
         || text.starts_with('[')
-        || text == "-"
+        || text.trim_end() == "-"
+}
+
+/// Whether more of the line may make it one.
+pub(crate) fn may_read_as_ours(start: &str) -> bool {
+    let lower = start.to_ascii_lowercase();
+    OWN_STARTS.iter().any(|own| own.starts_with(&lower))
 }
 
 /// A command that gets further: one line that a shell runs as it stands.

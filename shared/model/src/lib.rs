@@ -15,6 +15,7 @@ pub mod envelope;
 pub mod failure;
 pub mod oid;
 pub mod options;
+pub mod overheard;
 pub mod prompt;
 pub mod quote;
 pub mod refname;

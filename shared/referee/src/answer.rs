@@ -6,12 +6,14 @@ use zit_model::options::{Format, Options};
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Oid, Prompt, RefChange, RefName, Resource, failure, quote, refs};
 use zit_rules::{Age, Work};
+use zit_store::Audience;
 use zit_wire::receive::{ClientCapabilities, PushRequest, Report};
 use zit_wire::report::{self, CommandReport, Rewritten};
 use zit_wire::{pkt, side_band};
 
 use crate::actor::{Outcome, Status};
 use crate::error::RefereeError;
+use crate::hooks::PostHooks;
 use crate::push::Command;
 use crate::verdict::{Already, Decision, ItemStep, Refusal, Step};
 use crate::view::OpenItem;
@@ -28,6 +30,8 @@ pub struct PushAnswer {
     pub text: String,
     /// The repository's hash function.
     pub object_format: gix_hash::Kind,
+    /// The hooks that follow.
+    pub(crate) post_hooks: Option<PostHooks>,
 }
 
 /// What became of one accept.
@@ -48,6 +52,16 @@ impl PushAnswer {
     /// The body of the response, in the form the client asked for.
     #[must_use]
     pub fn encode(&self, capabilities: &ClientCapabilities) -> Vec<u8> {
+        let mut body = self.encode_open(capabilities);
+        if capabilities.side_band_64k {
+            pkt::flush(&mut body);
+        }
+        body
+    }
+
+    /// The same without the flush that ends it: where a client reads bands, more may follow on band 2.
+    #[must_use]
+    pub fn encode_open(&self, capabilities: &ClientCapabilities) -> Vec<u8> {
         let unpack = self.unpack.as_ref().copied().map_err(String::as_str);
         let report = report::encode(capabilities.report, unpack, &self.reports, self.object_format);
         if !capabilities.side_band_64k {
@@ -59,8 +73,21 @@ impl PushAnswer {
         if capabilities.report != Report::None {
             side_band::write(&mut body, side_band::Band::Data, &report);
         }
-        pkt::flush(&mut body);
         body
+    }
+
+    /// Whether hooks are to run once the report is on its way.
+    #[must_use]
+    pub fn has_post_hooks(&self) -> bool {
+        self.post_hooks.is_some()
+    }
+
+    /// Runs the repository's `post-receive` and `post-update` hooks, if the push moved something. To be called once the
+    /// report is on its way; what they say goes to `audience`, and nothing changes the answer.
+    pub fn run_post_hooks(&self, audience: &mut dyn Audience) {
+        if let Some(hooks) = &self.post_hooks {
+            hooks.run(audience);
+        }
     }
 
     /// Every command refused for one reason, because the push as a whole cannot be read.
@@ -78,6 +105,7 @@ impl PushAnswer {
             reports: all_ng(request, &quote::cut(&quote::one_line(reason), words::MAX_REASON)),
             text: render(&envelope, format),
             object_format: kind,
+            post_hooks: None,
         }
     }
 
@@ -111,6 +139,7 @@ impl PushAnswer {
             reports: all_ng(request, reason),
             text: render(&envelope, format),
             object_format: kind,
+            post_hooks: None,
         }
     }
 }
@@ -188,6 +217,7 @@ pub(crate) fn decided(
         reports,
         text: render(&envelope, outcome.push.options.format),
         object_format: kind,
+        post_hooks: None,
     }
 }
 
@@ -534,6 +564,18 @@ pub(crate) fn bad_options(
     let json = request.options.iter().any(|option| option == "zit.format=json");
     let format = if json { Format::Json } else { Options::default().format };
     PushAnswer::refused(request, kind, &error.to_string(), vec![status], format)
+}
+
+/// The answer to a push that the repository's `pre-receive` hook refuses.
+pub(crate) fn declined_by_hook(
+    request: &PushRequest,
+    kind: gix_hash::Kind,
+    options: &Options,
+) -> PushAnswer {
+    let agent = options.agent.clone();
+    let prompt = Prompt { mainline: "main".into(), agent };
+    let status = prompt.push(&["zit.status"], "HEAD:refs/zit/tell", "what is open here");
+    PushAnswer::refused(request, kind, "pre-receive hook declined", vec![status], options.format)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //!
 //! The way of a push, stage by stage:
 //!
-//! 1. `repository` takes the pack into a quarantine and expands commands and options (`push`);
+//! 1. `repository` takes the pack into a quarantine, asks the repository's own `hooks`, and expands commands and options
+//!    (`push`);
 //! 2. `footprints` finds out what the pushed commits touch, beside the actor and in parallel;
 //! 3. the `actor` judges (`judge`, a pure function of push, `view` and time) and carries the verdict out
 //!    (`plan`, `carry_out`, `documents`): one ref transaction, then the view;
@@ -22,6 +23,7 @@ mod documents;
 mod epochs;
 mod error;
 pub mod footprints;
+mod hooks;
 mod judge;
 mod landing;
 mod open;
@@ -37,5 +39,6 @@ mod words;
 pub use answer::PushAnswer;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::RefereeError;
+pub use hooks::Nobody;
 pub use repository::Repository;
 pub use speaker::{Caller, Door, Speaker};

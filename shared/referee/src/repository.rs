@@ -13,7 +13,9 @@ use zit_model::options::Options;
 use zit_model::refs::{self, Address, Request};
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Oid, RefName, Resource};
-use zit_store::{Access, Objects, PackLimits, Quarantine, Reading, Store, StoreError, StoredRef};
+use zit_store::{
+    Access, Audience, Objects, PackLimits, Quarantine, Reading, Store, StoreError, StoredRef,
+};
 use zit_wire::ls_refs::Prefixes;
 use zit_wire::receive::PushRequest;
 
@@ -23,6 +25,7 @@ use crate::clock::Clock;
 use crate::epochs::Epochs;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
+use crate::hooks::{Before, Errand, Nobody};
 use crate::landing::{Composed, Landed, Landing, compose};
 use crate::open;
 use crate::push::{Ask, Ground, Push, expand};
@@ -94,6 +97,12 @@ impl Repository {
         self.store.reading()
     }
 
+    /// Whether a push runs hooks of the repository, and so has something to hear.
+    #[must_use]
+    pub fn runs_hooks(&self) -> bool {
+        self.store.hooks().is_ok_and(|hooks| hooks.any())
+    }
+
     /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own.
     ///
     /// # Errors
@@ -142,13 +151,27 @@ impl Repository {
         pack: &mut dyn Read,
         limits: &PackLimits,
     ) -> PushAnswer {
+        self.push_heard(caller, request, pack, limits, &mut Nobody)
+    }
+
+    /// As [`Repository::push`], for somebody who hears what the repository's hooks say while they run.
+    ///
+    /// A push whose audience goes away while a hook is asked about it is declined.
+    pub fn push_heard(
+        &self,
+        caller: &Caller,
+        request: &PushRequest,
+        pack: &mut dyn Read,
+        limits: &PackLimits,
+        audience: &mut dyn Audience,
+    ) -> PushAnswer {
         let kind = self.store.hash_kind();
         let options = match Options::parse(&request.options) {
             Ok(options) => options,
             Err(error) => return answer::bad_options(request, kind, &error),
         };
         let format = options.format;
-        self.judge_push(caller, request, &options, pack, limits).unwrap_or_else(|error| {
+        self.judge_push(caller, request, &options, pack, limits, audience).unwrap_or_else(|error| {
             tracing::warn!(error = &error as &dyn std::error::Error, "push failed");
             PushAnswer::failed(request, kind, &error, format)
         })
@@ -161,9 +184,23 @@ impl Repository {
         options: &Options,
         pack: &mut dyn Read,
         limits: &PackLimits,
+        audience: &mut dyn Audience,
     ) -> Result<PushAnswer, RefereeError> {
         let mut incoming = self.receive(request, pack, limits)?;
         let incomplete = self.incomplete(request, incoming.as_mut())?;
+        let errand = Errand::new(&self.store, caller, &caller.speaker(options), request)?;
+        let declined = if options.dry_run {
+            BTreeSet::new()
+        } else {
+            let broken = incomplete.iter().map(|(n, _)| *n).collect();
+            match errand.before(request, &broken, incoming.as_mut(), audience)? {
+                Before::Agreed(declined) => declined,
+                Before::Declined => {
+                    let kind = self.store.hash_kind();
+                    return Ok(answer::declined_by_hook(request, kind, options));
+                }
+            }
+        };
         for _ in 0..MAX_ROUNDS {
             let brief = self.ask(Event::Brief)?;
             let mut push =
@@ -173,10 +210,15 @@ impl Repository {
                     command.ask = Ask::Broken(Refusal::Incomplete { why: why.clone() });
                 }
             }
+            for n in &declined {
+                if let Some(command) = push.commands.get_mut(*n) {
+                    command.ask = Ask::Broken(Refusal::Hook);
+                }
+            }
             self.study(&mut push, incoming.as_ref(), &brief)?;
             let proposal = Box::new(Proposal { push, door: caller.door, incoming });
             match self.ask(|back| Event::Decide(proposal, back))?? {
-                Decided::Done(outcome) => return Ok(self.answer(*outcome)),
+                Decided::Done(outcome) => return Ok(self.answer(*outcome, errand)),
                 // What was learned of the commits may no longer be so.
                 Decided::Moved(again) => incoming = again,
             }
@@ -185,12 +227,15 @@ impl Repository {
     }
 
     /// Lands what is to land and tells what became of everything. What was carried out stays so whatever fails here.
-    fn answer(&self, mut outcome: Outcome) -> PushAnswer {
+    fn answer(&self, mut outcome: Outcome, errand: Errand) -> PushAnswer {
         let accepted = self.land_all(&mut outcome);
         let agent = outcome.push.speaker.agent.clone();
         let status = outcome.push.options.status.then(|| self.status(agent)).and_then(Result::ok);
         let absent = self.absent(&outcome).unwrap_or_default();
-        answer::decided(&outcome, &accepted, &absent, status.as_ref(), self.store.hash_kind())
+        let kind = self.store.hash_kind();
+        let mut answer = answer::decided(&outcome, &accepted, &absent, status.as_ref(), kind);
+        answer.post_hooks = errand.after(&outcome, &accepted);
+        answer
     }
 
     /// The granted resources that current does not have. They may be claimed; a mistyped one should not go unnoticed.

@@ -172,6 +172,8 @@ pub(crate) enum Refusal {
         /// What git said.
         why: String,
     },
+    /// The repository's `update` hook said no.
+    Hook,
     /// The push names the ref more than once.
     Duplicate,
     /// The push both claims and releases it.

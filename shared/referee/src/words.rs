@@ -305,6 +305,11 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             )],
             vec![Command::git(["fetch", "--unshallow", "origin"], "completes a shallow clone")],
         ),
+        Refusal::Hook => told(
+            "hook declined".into(),
+            vec![Line::new("the repository's update hook refuses it; what it said stands above")],
+            vec![voice.status("what is open here")],
+        ),
         Refusal::Duplicate => told(
             "the push names it more than once".into(),
             Vec::new(),

@@ -1,15 +1,16 @@
 //! `git-receive-pack`: one push.
 //!
 //! The commands and options are read here; the pack is left in the body for the referee, which reads it as it
-//! arrives. What the referee answers is sent as it is.
+//! arrives. What the referee answers is sent as it is: whole, or while it is made where the repository has hooks that speak.
 //!
 //! A request that is no push is answered in band 3 when the client has said that it reads bands: git prints that as
 //! `remote: …`, while of an HTTP error to a POST it prints the number alone. Any other client gets the edge's error.
 
-use std::io::{Cursor, Read};
+use std::io::{Chain, Cursor, Read, Write};
 
 use zit_referee::{Caller, Repository};
-use zit_store::PackLimits;
+use zit_store::{Audience, Gone, PackLimits};
+use zit_wire::pkt;
 use zit_wire::receive::{Progress, PushRequest, ReceiveError, RequestReader};
 use zit_wire::side_band::{self, Band};
 
@@ -21,6 +22,24 @@ const PIECE: usize = 64 * 1024;
 /// How much of the start of a request is kept to find the client's capabilities in: any first command has less.
 const MAX_START: usize = 8 * 1024;
 
+/// An empty packet of band 1: git's sign that work goes on.
+const KEEP_ALIVE: &[u8] = b"0005\x01";
+
+/// What a request turned out to be.
+#[must_use = "a push that is begun has not been answered"]
+pub enum Begun<R> {
+    /// No push; this is the answer.
+    Answered(Vec<u8>),
+    /// A push, whose pack has not been read.
+    Push(Incoming<R>),
+}
+
+/// A push that has been read up to its pack.
+pub struct Incoming<R> {
+    request: PushRequest,
+    pack: Chain<Cursor<Vec<u8>>, R>,
+}
+
 /// Answers one push; a request of nothing, by which a client tries the way, has an empty answer.
 ///
 /// # Errors
@@ -29,21 +48,101 @@ pub fn answer(
     repository: &Repository,
     caller: &Caller,
     limits: &PackLimits,
-    mut body: impl Read,
+    body: impl Read,
 ) -> Result<Vec<u8>, ServiceError> {
+    match begin(repository, body)? {
+        Begun::Answered(answer) => Ok(answer),
+        Begun::Push(incoming) => Ok(incoming.answer(repository, caller, limits)),
+    }
+}
+
+/// Reads a request up to its pack.
+///
+/// # Errors
+/// As [`answer`].
+pub fn begin<R: Read>(repository: &Repository, mut body: R) -> Result<Begun<R>, ServiceError> {
     let mut start = Vec::new();
     let reader = RequestReader::new(repository.reading().hash_kind());
     let (request, rest) = match read_request(reader, &mut body, &mut start)? {
         Ok(read) => read,
-        Err(error) if reads_bands(&start) => return Ok(refuse(&error)),
+        Err(error) if reads_bands(&start) => return Ok(Begun::Answered(refuse(&error))),
         Err(error) => return Err(error.into()),
     };
     if request.is_probe() {
-        return Ok(Vec::new());
+        return Ok(Begun::Answered(Vec::new()));
     }
-    let mut pack = Cursor::new(rest).chain(body);
-    let answer = repository.push(caller, &request, &mut pack, limits);
-    Ok(answer.encode(&request.capabilities))
+    Ok(Begun::Push(Incoming { request, pack: Cursor::new(rest).chain(body) }))
+}
+
+impl<R: Read> Incoming<R> {
+    /// Whether the client hears what hooks say, and there are some: the answer then grows while the push is worked on.
+    #[must_use]
+    pub fn speaks(&self, repository: &Repository) -> bool {
+        self.request.capabilities.side_band_64k && repository.runs_hooks()
+    }
+
+    /// Carries the push out; the answer is whole when all is done.
+    #[must_use]
+    pub fn answer(self, repository: &Repository, caller: &Caller, limits: &PackLimits) -> Vec<u8> {
+        let mut answer = Vec::new();
+        self.carry_out(repository, caller, limits, &mut answer);
+        answer
+    }
+
+    /// Carries the push out, and writes the answer piece by piece. What is done is done, also if nobody takes it.
+    pub fn carry_out(
+        mut self,
+        repository: &Repository,
+        caller: &Caller,
+        limits: &PackLimits,
+        out: &mut dyn Write,
+    ) {
+        let capabilities = &self.request.capabilities;
+        let mut bands = Bands { speaks: capabilities.side_band_64k, out };
+        let answer =
+            repository.push_heard(caller, &self.request, &mut self.pack, limits, &mut bands);
+        // Whoever has gone needs no report, but the hooks that follow need to run.
+        let mut packets = answer.encode_open(capabilities);
+        let mut reported = Ok(());
+        if answer.has_post_hooks() {
+            reported = bands.send(&packets);
+            packets.clear();
+            answer.run_post_hooks(&mut bands);
+        }
+        if bands.speaks {
+            pkt::flush(&mut packets);
+        }
+        if let Err(error) = reported.and_then(|()| bands.send(&packets)) {
+            tracing::info!(%error, "push carried out, and its report lost");
+        }
+    }
+}
+
+/// The bands of an answer that is sent while it is made. Without bands nothing is heard but the report.
+struct Bands<'a> {
+    speaks: bool,
+    out: &'a mut dyn Write,
+}
+
+impl Bands<'_> {
+    fn send(&mut self, packets: &[u8]) -> Result<(), Gone> {
+        self.out.write_all(packets).map_err(|_| Gone)
+    }
+}
+
+impl Audience for Bands<'_> {
+    fn hear(&mut self, words: &[u8]) -> Result<(), Gone> {
+        if !self.speaks {
+            return Ok(());
+        }
+        let mut packets = Vec::new();
+        side_band::write(&mut packets, Band::Progress, words);
+        self.send(&packets)
+    }
+
+    fn wait(&mut self) -> Result<(), Gone> {
+        if self.speaks { self.send(KEEP_ALIVE) } else { Ok(()) }
+    }
 }
 
 /// Reads up to where the pack begins; with the request comes what was read of the pack.

@@ -9,6 +9,7 @@ use zit_model::RefName;
 
 use crate::error::{Doing, StoreError};
 use crate::fsio::Stamp;
+use crate::hooks::HookConfig;
 
 /// How long git waits for a ref's lock. Source: git-config(1), `core.filesRefLockTimeout`.
 const REF_LOCK_WAIT: Duration = Duration::from_millis(100);
@@ -37,6 +38,8 @@ pub struct RepoConfig {
     pub ref_lock_wait: Duration,
     /// `core.packedRefsTimeout`, at most ten seconds.
     pub packed_refs_wait: Duration,
+    /// What is said of hooks.
+    pub hooks: HookConfig,
 }
 
 /// Which objects a fetch may want by their oid; each includes the ones before.
@@ -133,6 +136,7 @@ fn interpret(file: &gix_config::File) -> RepoConfig {
         },
         ref_lock_wait: wait("core.filesRefLockTimeout", REF_LOCK_WAIT),
         packed_refs_wait: wait("core.packedRefsTimeout", PACKED_REFS_WAIT),
+        hooks: HookConfig::read(file),
     }
 }
 

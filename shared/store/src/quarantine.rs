@@ -213,6 +213,12 @@ impl Quarantine {
 
     /// `git <name>` that reads and writes objects in the quarantine first.
     pub(crate) fn git(&mut self, settings: &[&str], name: &str) -> Result<Git, StoreError> {
+        let git = Git::at(&self.git_dir, settings, name);
+        Ok(git.quarantined(self.materialise()?))
+    }
+
+    /// Puts everything into the folder, for a program to see; where that is.
+    pub(crate) fn materialise(&mut self) -> Result<&Path, StoreError> {
         let folder = match self.folder.take() {
             Some(folder) => folder,
             None => Folder::new(&self.git_dir.join("objects"), self.kind)?,
@@ -220,7 +226,7 @@ impl Quarantine {
         let folder = self.folder.insert(folder);
         folder.write(&self.written)?;
         self.written.clear();
-        Ok(Git::at(&self.git_dir, settings, name).quarantined(folder.dir.path()))
+        Ok(folder.dir.path())
     }
 
     /// `git <name>` that reads what the quarantine holds and writes no object.

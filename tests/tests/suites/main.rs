@@ -8,6 +8,7 @@ mod beside;
 mod claims;
 mod crash;
 mod helper;
+mod hooks;
 mod hostile;
 mod http2;
 mod injection;

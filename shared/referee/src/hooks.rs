@@ -1,0 +1,315 @@
+//! When the repository's hooks run in a push, what they are told, and what their answers mean.
+//!
+//! [`Errand::before`] runs `pre-receive` and `update` beside the actor, once the objects are in quarantine and before
+//! anything is judged. [`PostHooks::run`] runs `post-receive` and `post-update` once the report is written. Neither runs
+//! for a dry run: hooks act.
+//!
+//! What hooks say is passed on as [`Overheard`] text, so that it never reads as ours.
+//!
+//! Source: `spec/hooks.md`; githooks(5).
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use bstr::BString;
+use zit_model::overheard::Overheard;
+use zit_model::{Oid, RefName, RefUpdate, quote, refs};
+use zit_store::{
+    Audience, Gone, Hook, HookCall, HookEnd, HookLine, Hooks, Quarantine, Store, StoreError,
+};
+use zit_wire::receive::{Command, PushRequest};
+
+use crate::actor::Outcome;
+use crate::answer::Accepted;
+use crate::speaker::{Caller, Door, Speaker};
+use crate::verdict::{Decision, Step};
+
+/// Nobody: what hooks say is thrown away, and no hook ends because of it.
+pub struct Nobody;
+
+impl Audience for Nobody {
+    fn hear(&mut self, _: &[u8]) -> Result<(), Gone> {
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), Gone> {
+        Ok(())
+    }
+}
+
+/// The hooks of one push.
+#[derive(Clone, Debug)]
+pub(crate) struct Errand {
+    hooks: Hooks,
+    /// Who pushes.
+    identity: Vec<(String, OsString)>,
+    /// The push options, which only those hooks are told that look at the push as a whole.
+    options: Vec<(String, OsString)>,
+}
+
+/// What the hooks before a push say of it.
+pub(crate) enum Before {
+    /// `pre-receive` declined all of it.
+    Declined,
+    /// `update` declined these commands, by their place.
+    Agreed(BTreeSet<usize>),
+}
+
+/// What is left to run once a push is answered.
+#[derive(Clone, Debug)]
+pub(crate) struct PostHooks {
+    errand: Errand,
+    moved: Vec<HookLine>,
+}
+
+impl Errand {
+    pub(crate) fn new(
+        store: &Store,
+        caller: &Caller,
+        speaker: &Speaker,
+        request: &PushRequest,
+    ) -> Result<Self, StoreError> {
+        let count = request.options.len().to_string();
+        let mut options = vec![("GIT_PUSH_OPTION_COUNT".to_owned(), count.into())];
+        for (n, option) in request.options.iter().enumerate() {
+            // The environment has no NUL; git ends the option there.
+            let text = option.split(|byte| *byte == 0).next().unwrap_or_default();
+            options.push((format!("GIT_PUSH_OPTION_{n}"), OsString::from_vec(text.to_vec())));
+        }
+        Ok(Self { hooks: store.hooks()?, identity: identity(caller, speaker), options })
+    }
+
+    /// Asks the hooks about commands whose objects are there. Those in `broken`, and those without a valid name, are
+    /// refused in any case and not shown.
+    pub(crate) fn before(
+        &self,
+        request: &PushRequest,
+        broken: &BTreeSet<usize>,
+        incoming: Option<&mut Quarantine>,
+        audience: &mut dyn Audience,
+    ) -> Result<Before, StoreError> {
+        if !self.hooks.has(Hook::PreReceive) && !self.hooks.has(Hook::Update) {
+            return Ok(Before::Agreed(BTreeSet::new()));
+        }
+        let shown: Vec<(usize, &Command)> = request
+            .commands
+            .iter()
+            .enumerate()
+            .filter(|(n, command)| !broken.contains(n) && RefName::new(&command.name).is_ok())
+            .collect();
+        if shown.is_empty() {
+            return Ok(Before::Agreed(BTreeSet::new()));
+        }
+        let objects = incoming.map(Quarantine::hook_env).transpose()?.unwrap_or_default();
+        if !self.pre_receive(&shown, &objects, audience) {
+            return Ok(Before::Declined);
+        }
+        let declined =
+            shown.iter().filter(|(_, command)| !self.update(command, &objects, audience));
+        Ok(Before::Agreed(declined.map(|(n, _)| *n).collect()))
+    }
+
+    fn pre_receive(
+        &self,
+        shown: &[(usize, &Command)],
+        objects: &[(String, OsString)],
+        audience: &mut dyn Audience,
+    ) -> bool {
+        let lines: Vec<HookLine> = shown
+            .iter()
+            .map(|(_, c)| HookLine { old: c.old, new: c.new, name: c.name.clone() })
+            .collect();
+        let env = [&self.identity, &self.options, objects].concat();
+        let input = self.hooks.lines(&lines);
+        let call = HookCall { hook: Hook::PreReceive, args: &[], env: &env, input: &input };
+        self.agrees(&call, audience)
+    }
+
+    fn update(
+        &self,
+        command: &Command,
+        objects: &[(String, OsString)],
+        audience: &mut dyn Audience,
+    ) -> bool {
+        let name = OsString::from_vec(command.name.to_vec());
+        let args = [name, self.hooks.hex(command.old).into(), self.hooks.hex(command.new).into()];
+        let env = [&self.identity, objects].concat();
+        let call = HookCall { hook: Hook::Update, args: &args, env: &env, input: b"" };
+        let agrees = self.agrees(&call, audience);
+        if !agrees {
+            let name = quote::one_line(&command.name.to_string());
+            say(audience, &format!("error: hook declined to update {name}\n"));
+        }
+        agrees
+    }
+
+    /// Runs a hook, and says why it did not answer where it did not.
+    fn agrees(&self, call: &HookCall<'_>, audience: &mut dyn Audience) -> bool {
+        let mut passing_on = PassingOn { audience, overheard: Overheard::default() };
+        let ended = self.hooks.run(call, &mut passing_on);
+        passing_on.end();
+        let hook = call.hook;
+        match ended {
+            HookEnd::Passed => return true,
+            HookEnd::Declined(_) | HookEnd::Abandoned => {}
+            HookEnd::TimedOut(after) => {
+                let seconds = after.as_secs();
+                say(audience, &format!("error: {hook} hook ended after {seconds} seconds\n"));
+            }
+            HookEnd::Failed(error) => {
+                tracing::warn!(%hook, %error, "cannot run a hook");
+                say(audience, &format!("error: cannot run the {hook} hook: {error}\n"));
+            }
+        }
+        false
+    }
+
+    /// What to run after a push that moved something.
+    pub(crate) fn after(
+        self,
+        outcome: &Outcome,
+        accepted: &[(usize, Accepted)],
+    ) -> Option<PostHooks> {
+        if !self.hooks.has(Hook::PostReceive) && !self.hooks.has(Hook::PostUpdate) {
+            return None;
+        }
+        let moved = moved(outcome, accepted);
+        (!moved.is_empty()).then_some(PostHooks { errand: self, moved })
+    }
+}
+
+impl PostHooks {
+    /// Runs the hooks that follow a push. What is done is done: they go on also if nobody hears them any more.
+    pub(crate) fn run(&self, audience: &mut dyn Audience) {
+        let Self { errand, moved } = self;
+        let mut patient = Patient(audience);
+        let input = errand.hooks.lines(moved);
+        let env = [errand.identity.as_slice(), &errand.options].concat();
+        let call = HookCall { hook: Hook::PostReceive, args: &[], env: &env, input: &input };
+        errand.agrees(&call, &mut patient);
+        let names: Vec<OsString> =
+            moved.iter().map(|line| OsString::from_vec(line.name.to_vec())).collect();
+        let call =
+            HookCall { hook: Hook::PostUpdate, args: &names, env: &errand.identity, input: b"" };
+        errand.agrees(&call, &mut patient);
+    }
+}
+
+/// The environment by which git's server knows who pushes, and what zit knows of it beside. Source: git's
+/// `http-backend.c`, `run_service`.
+fn identity(caller: &Caller, speaker: &Speaker) -> Vec<(String, OsString)> {
+    let principal = quote::one_line(&speaker.principal.name);
+    let mut env = vec![("ZIT_PRINCIPAL".to_owned(), principal.into())];
+    if let Some(agent) = &speaker.agent {
+        env.push(("ZIT_AGENT".to_owned(), agent.as_str().into()));
+    }
+    let user = match caller.door {
+        Door::Open => "anonymous".to_owned(),
+        Door::Credential => {
+            let user = quote::one_line(&caller.principal.name);
+            env.push(("REMOTE_USER".to_owned(), user.clone().into()));
+            user
+        }
+    };
+    env.push(("GIT_COMMITTER_EMAIL".to_owned(), format!("{user}@http.(none)").into()));
+    env.push(("GIT_COMMITTER_NAME".to_owned(), user.into()));
+    env
+}
+
+/// The refs that a push moved, by what it asked for: a landing is the mainline's move, a claim its ref's. What ended by
+/// itself because of it is not among them.
+fn moved(outcome: &Outcome, accepted: &[(usize, Accepted)]) -> Vec<HookLine> {
+    if outcome.push.options.dry_run {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    let commands = outcome.verdict.commands.iter().enumerate().map(|(n, d)| (Some(n), d));
+    let options = outcome.verdict.options.iter().map(|(_, d)| (None, d));
+    for (n, decision) in commands.chain(options) {
+        match decision {
+            Decision::Do(Step::Land { record, .. }) => {
+                lines.extend(record.iter().map(|(update, _)| line_of(update)));
+                let landed = accepted.iter().find(|(at, _)| Some(*at) == n);
+                if let (Some((_, Accepted::Landed { from, to, .. })), Some(mainline)) =
+                    (landed, &outcome.mainline)
+                {
+                    lines.push(line(mainline, Some(*from), Some(*to)));
+                }
+            }
+            Decision::Do(step) => lines.extend(step_line(outcome, step)),
+            Decision::Nothing(_) | Decision::Refuse(_) => {}
+        }
+    }
+    lines
+}
+
+fn step_line(outcome: &Outcome, step: &Step) -> Option<HookLine> {
+    match step {
+        Step::Update { update, .. } | Step::Forward { mainline: update, .. } => {
+            Some(line_of(update))
+        }
+        Step::Grant(grant) => {
+            let (_, oid) = outcome.done.granted.iter().find(|(granted, _)| granted == grant)?;
+            Some(line(&refs::claim(&grant.record.resource.key()), grant.expected, Some(*oid)))
+        }
+        Step::Release { resource, oid } => {
+            Some(line(&refs::claim(&resource.key()), Some(*oid), None))
+        }
+        Step::Renew { .. } | Step::Tell | Step::Land { .. } => None,
+    }
+}
+
+fn line_of(update: &RefUpdate) -> HookLine {
+    line(&update.name, update.change.old_value(), update.change.new_value())
+}
+
+fn line(name: &RefName, old: Option<Oid>, new: Option<Oid>) -> HookLine {
+    HookLine { old, new, name: BString::from(name.as_bstr().to_vec()) }
+}
+
+/// Words of our own. Whoever has gone is noticed by the next hook.
+fn say(audience: &mut dyn Audience, text: &str) {
+    let _ = audience.hear(text.as_bytes());
+}
+
+/// Makes what a hook says fit to stand among our own lines.
+struct PassingOn<'a> {
+    audience: &'a mut dyn Audience,
+    overheard: Overheard,
+}
+
+impl PassingOn<'_> {
+    fn end(self) {
+        let rest = self.overheard.end();
+        if !rest.is_empty() {
+            say(self.audience, &rest);
+        }
+    }
+}
+
+impl Audience for PassingOn<'_> {
+    fn hear(&mut self, words: &[u8]) -> Result<(), Gone> {
+        let shown = self.overheard.pass(words);
+        if shown.is_empty() { Ok(()) } else { self.audience.hear(shown.as_bytes()) }
+    }
+
+    fn wait(&mut self) -> Result<(), Gone> {
+        self.audience.wait()
+    }
+}
+
+/// Lets a hook go on although its audience has gone.
+struct Patient<'a>(&'a mut dyn Audience);
+
+impl Audience for Patient<'_> {
+    fn hear(&mut self, words: &[u8]) -> Result<(), Gone> {
+        let _ = self.0.hear(words);
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), Gone> {
+        let _ = self.0.wait();
+        Ok(())
+    }
+}
