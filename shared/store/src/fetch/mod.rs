@@ -74,11 +74,12 @@ pub struct FetchQuery {
 /// What a client is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fetched {
-    /// More has to be known: these are the haves that are here, in the order given.
+    /// More has to be known: these are the haves that are here, in the order given. One that an earlier one implies, as
+    /// the same commit or as a parent of it, is left out.
     Acknowledged(Vec<Oid>),
     /// A whole pack.
     Pack {
-        /// The haves that are here; `None` for a client that does not wait to be told.
+        /// The haves as in [`Fetched::Acknowledged`]; `None` for a client that does not wait to be told.
         acknowledged: Option<Vec<Oid>>,
         /// The pack, its trailer included.
         pack: Vec<u8>,
@@ -117,11 +118,16 @@ impl Store {
         let haves = resolve_haves(self.objects()?, &query.haves)?;
         let mut history = History::new(&objects, limits);
         let may_wait = !query.done && !query.haves.is_empty();
-        if may_wait && !is_ready(query, &wants, &haves, &mut history)? {
-            return Ok(Fetched::Acknowledged(haves.common));
+        let mut acknowledged = None;
+        if may_wait {
+            let common = haves.acknowledged(&mut history)?;
+            if !is_ready(query, &wants, &haves, &mut history)? {
+                return Ok(Fetched::Acknowledged(common));
+            }
+            acknowledged = Some(common);
         }
         let pack = self.pack_between(query, limits, &wants, &haves, history)?;
-        Ok(Fetched::Pack { acknowledged: may_wait.then_some(haves.common), pack })
+        Ok(Fetched::Pack { acknowledged, pack })
     }
 
     fn pack_between(
@@ -157,12 +163,37 @@ struct Wanted {
 
 /// What the client has of what is here.
 struct Held {
-    /// Every have that is here, in the order given.
-    common: Vec<Oid>,
+    /// Every have that is here, in the order given, and whether it is a commit.
+    common: Vec<(Oid, bool)>,
     /// The commits among them, and those that tags among them lead to.
     commits: Vec<Oid>,
     /// The tags on the way to these.
     tags: HashSet<Oid>,
+}
+
+impl Held {
+    /// The commits that were named as such. Only these count when the two sides find out what they share.
+    fn named_commits(&self) -> Vec<Oid> {
+        self.common.iter().filter(|(_, is_commit)| *is_commit).map(|(oid, _)| *oid).collect()
+    }
+
+    /// What the client is told of what it named.
+    ///
+    /// # Source
+    /// git's `upload-pack.c`, `do_got_oid`.
+    fn acknowledged(&self, history: &mut History<'_>) -> Result<Vec<Oid>, FetchError> {
+        let mut implied = HashSet::new();
+        let mut acknowledged = Vec::new();
+        for &(oid, is_commit) in &self.common {
+            if !is_commit || implied.insert(oid) {
+                acknowledged.push(oid);
+            }
+            if is_commit {
+                implied.extend(&history.node(oid)?.parents);
+            }
+        }
+        Ok(acknowledged)
+    }
 }
 
 fn resolve_wants(objects: &Objects, wants: &[Oid]) -> Result<Wanted, FetchError> {
@@ -194,7 +225,7 @@ fn resolve_haves(mut objects: Objects, haves: &[Oid]) -> Result<Held, FetchError
             objects.handle.refresh_never();
             continue;
         };
-        held.common.push(have);
+        held.common.push((have, kind == Kind::Commit));
         match kind {
             Kind::Commit => held.commits.push(have),
             // No client names these; passing them over sends a little too much at worst.
@@ -226,7 +257,7 @@ fn is_ready(
     if query.wait_for_done || haves.common.is_empty() {
         return Ok(false);
     }
-    history.all_lead_to(&wants.commits, &haves.commits)
+    history.all_lead_to(&wants.commits, &haves.named_commits())
 }
 
 /// What a tag object points at.

@@ -266,6 +266,38 @@ fn a_client_that_is_not_done_waits_until_each_want_leads_to_what_it_has() {
 }
 
 #[test]
+fn a_have_that_an_earlier_one_implies_is_not_acknowledged() {
+    let case = Case::new("sha1");
+    let commits = case.import(&line_of_commits(&["", "", "", ""]));
+    let tree = case.oid("main^{tree}");
+    let [oldest, old, young, tip] = commits[..] else { panic!("four commits") };
+    for (haves, expected) in [
+        (vec![young, old], vec![young]),
+        (vec![young, young], vec![young]),
+        // git looks no further than parents.
+        (vec![young, oldest], vec![young, oldest]),
+        (vec![young, old, oldest], vec![young]),
+        (vec![old, young], vec![old, young]),
+        (vec![tree, tree], vec![tree, tree]),
+    ] {
+        let query = FetchQuery { done: false, wait_for_done: true, ..done(&[tip], &haves) };
+        let found = case.open().fetch(&query, &FetchLimits::default()).unwrap();
+        assert_eq!(found, Fetched::Acknowledged(expected), "{haves:?}");
+    }
+}
+
+#[test]
+fn a_tag_that_the_client_has_does_not_end_the_negotiation() {
+    let case = Case::new("sha1");
+    let commits = case.import(&line_of_commits(&["", ""]));
+    case.repo.git(&["tag", "-a", "-m", "old", "old", &commits[0].to_string()]);
+    let tag = case.oid("old");
+    let query = FetchQuery { done: false, ..done(&commits[1..], &[tag]) };
+    let found = case.open().fetch(&query, &FetchLimits::default()).unwrap();
+    assert_eq!(found, Fetched::Acknowledged(vec![tag]));
+}
+
+#[test]
 fn a_client_with_everything_gets_an_empty_pack() {
     let case = Case::new("sha256");
     let commits = case.import(&line_of_commits(&["", "M 100644 inline a\ndata 1\n1"]));
