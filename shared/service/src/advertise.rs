@@ -1,7 +1,7 @@
 //! The repository as the wire tells of it: its refs, its HEAD, and what it offers.
 
 use zit_referee::{Caller, Repository};
-use zit_store::{Head as StoredHead, StoreError, StoredRef, Wants};
+use zit_store::{ResolvedHead, StoreError, StoredRef, Unborn, Wants};
 use zit_wire::advertise::Offering;
 use zit_wire::ls_refs::Prefixes;
 use zit_wire::refs::{AdvertisedRef, Head};
@@ -28,7 +28,7 @@ pub fn info_refs(
         Service::UploadPack => {
             let refs = advertised(repository.refs_for_fetch(&Prefixes::default())?);
             let head = head(repository)?;
-            Ok(advertise::upload_pack(&offering, version, Some(&head), &refs))
+            Ok(advertise::upload_pack(&offering, version, head.as_ref(), &refs))
         }
         Service::ReceivePack => {
             let refs = advertised(repository.refs_for_push(caller.agent().as_ref())?);
@@ -52,14 +52,12 @@ pub(crate) fn advertised(refs: Vec<StoredRef>) -> Vec<AdvertisedRef> {
 ///
 /// # Errors
 /// [`StoreError`] when it cannot be read.
-pub(crate) fn head(repository: &Repository) -> Result<Head, StoreError> {
-    let store = repository.reading();
-    Ok(match store.head()? {
-        StoredHead::Detached(oid) => Head::Detached(oid),
-        StoredHead::Symbolic(target) => match store.find_ref(&target)? {
-            Some(oid) => Head::Attached { target, oid },
-            None => Head::Unborn(target),
-        },
+pub(crate) fn head(repository: &Repository) -> Result<Option<Head>, StoreError> {
+    let ResolvedHead { target, oid, peeled } = repository.reading().resolved_head()?;
+    Ok(match (target, oid) {
+        (Some(target), Some(oid)) => Some(Head::Attached { target, oid, peeled }),
+        (Some(target), None) => Some(Head::Unborn(target)),
+        (None, oid) => oid.map(|oid| Head::Detached { oid, peeled }),
     })
 }
 
@@ -75,6 +73,12 @@ fn offering(repository: &Repository) -> Result<Offering, StoreError> {
             // not name the tips.
             tip_wants: matches!(config.wants, Wants::Tips | Wants::Any),
             reachable_wants: matches!(config.wants, Wants::Reachable | Wants::Any),
+            ref_in_want: config.ref_in_want,
+            sideband_all: config.sideband_all,
+            object_info: config.object_info,
+            hide_unborn: config.unborn != Unborn::Advertise,
+            hide_atomic: !config.advertise_atomic,
+            hide_ofs_delta: !config.ofs_delta,
         },
     })
 }

@@ -10,7 +10,7 @@
 use std::io::Read;
 
 use zit_referee::Repository;
-use zit_store::{Exchange, PackSource, ProtocolVersion as StoreVersion, Reading};
+use zit_store::{Exchange, PackSource, ProtocolVersion as StoreVersion, Reading, Unborn};
 use zit_wire::command::{self, Command, HeadProgress};
 use zit_wire::fetch;
 use zit_wire::ls_refs;
@@ -62,6 +62,7 @@ pub fn answer(
                 return match head.command {
                     Command::LsRefs => list_refs(repository, start, &mut body),
                     Command::Fetch => fetch(store, start, body),
+                    Command::ObjectInfo => object_info(store, start, body),
                 };
             }
         }
@@ -86,13 +87,28 @@ fn list_refs(
     // One byte more than may be shows that there are too many.
     let n_room = (ls_refs::MAX_REQUEST + 1).saturating_sub(request.len());
     read_more(body, &mut request, n_room)?;
-    let request = match ls_refs::parse(&request, repository.reading().hash_kind()) {
+    let store = repository.reading();
+    let mut request = match ls_refs::parse(&request, store.hash_kind()) {
         Ok(request) => request,
         Err(error) => return Ok(refuse(&error.to_string())),
     };
+    request.unborn &= store.config()?.unborn != Unborn::Ignore;
     let refs = advertise::advertised(repository.refs_for_fetch(&request.prefixes)?);
-    let head = advertise::head(repository)?;
-    Ok(Answer::Whole(ls_refs::respond(&request, Some(&head), &refs)))
+    // Whoever polls for a few refs of theirs does not pay for HEAD.
+    let head = if request.prefixes.matches(b"HEAD") { advertise::head(repository)? } else { None };
+    Ok(Answer::Whole(ls_refs::respond(&request, head.as_ref(), &refs)))
+}
+
+/// Has the sizes of objects told, where the repository is configured for it.
+fn object_info(
+    store: Reading<'_>,
+    request: Vec<u8>,
+    body: Box<dyn Read + Send>,
+) -> Result<Answer, ServiceError> {
+    if store.config()?.object_info {
+        return hand_on(store, ProtocolVersion::V2, request, body);
+    }
+    Ok(refuse("invalid command \"object-info\""))
 }
 
 /// Answers a small fetch, or one that others ask for too, and hands on any other.

@@ -23,6 +23,7 @@ const ANSWER_CACHE: u64 = 1024 * 1024 * 1024;
 
 /// What `<git dir>/config` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one setting of git's")]
 pub struct RepoConfig {
     /// `zit.mainline`, as a branch's name or full refname; `None` when unset or neither.
     pub mainline: Option<RefName>,
@@ -34,12 +35,35 @@ pub struct RepoConfig {
     pub answer_cache: u64,
     /// What a fetch by protocol 0 or 1 may want beside what is advertised.
     pub wants: Wants,
+    /// `uploadpack.allowRefInWant`: whether a want may name a ref.
+    pub ref_in_want: bool,
+    /// `uploadpack.allowSidebandAll`: whether all of a fetch's answer may be in bands.
+    pub sideband_all: bool,
+    /// `transfer.advertiseObjectInfo`: whether sizes of objects are told.
+    pub object_info: bool,
+    /// `lsrefs.unborn`: what becomes of a HEAD that names no branch yet.
+    pub unborn: Unborn,
+    /// `receive.advertiseAtomic`, on unless said otherwise: whether pushers are offered to move all refs or none.
+    pub advertise_atomic: bool,
+    /// `repack.useDeltaBaseOffset`, on unless said otherwise: whether pushers may name a delta's base by its distance.
+    pub ofs_delta: bool,
     /// `core.filesRefLockTimeout`, at most ten seconds.
     pub ref_lock_wait: Duration,
     /// `core.packedRefsTimeout`, at most ten seconds.
     pub packed_refs_wait: Duration,
     /// What is said of hooks.
     pub hooks: HookConfig,
+}
+
+/// Whether those who ask for it are told of a HEAD that names no branch yet, which is `lsrefs.unborn`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unborn {
+    /// They are, and the server says that they may ask. The default.
+    Advertise,
+    /// They are.
+    Allow,
+    /// They are not.
+    Ignore,
 }
 
 /// Which objects a fetch may want by their oid; each includes the ones before.
@@ -110,6 +134,7 @@ impl ConfigFile {
 fn interpret(file: &gix_config::File) -> RepoConfig {
     // A value that git would refuse counts as unset.
     let is = |key: &str| file.boolean(key).ok().flatten().unwrap_or(false);
+    let is_on = |key: &str| file.boolean(key).ok().flatten().unwrap_or(true);
     let wait = |key: &str, default| match file.integer(key).ok().flatten() {
         None => default,
         Some(millis) => {
@@ -134,9 +159,24 @@ fn interpret(file: &gix_config::File) -> RepoConfig {
         } else {
             Wants::Advertised
         },
+        ref_in_want: is("uploadpack.allowRefInWant"),
+        sideband_all: is("uploadpack.allowSidebandAll"),
+        object_info: is("transfer.advertiseObjectInfo"),
+        unborn: unborn(file),
+        advertise_atomic: is_on("receive.advertiseAtomic"),
+        ofs_delta: is_on("repack.useDeltaBaseOffset"),
         ref_lock_wait: wait("core.filesRefLockTimeout", REF_LOCK_WAIT),
         packed_refs_wait: wait("core.packedRefsTimeout", PACKED_REFS_WAIT),
         hooks: HookConfig::read(file),
+    }
+}
+
+fn unborn(file: &gix_config::File) -> Unborn {
+    match file.string("lsrefs.unborn").as_deref().map(AsRef::<[u8]>::as_ref) {
+        Some(b"allow") => Unborn::Allow,
+        Some(b"ignore") => Unborn::Ignore,
+        // git dies of any other word.
+        Some(_) | None => Unborn::Advertise,
     }
 }
 
@@ -173,6 +213,18 @@ mod tests {
             assert_eq!(read(&format!("[zit]\nmainline = {other}\n")).mainline, None, "{other}");
         }
         assert_eq!(read("").mainline, None);
+    }
+
+    #[test]
+    fn what_fetchers_and_pushers_are_offered_is_as_git_reads_it() {
+        let unset = read("");
+        assert_eq!((unset.unborn, unset.ref_in_want), (Unborn::Advertise, false));
+        assert_eq!((unset.advertise_atomic, unset.ofs_delta), (true, true));
+        assert_eq!(read("[lsrefs]\nunborn = allow\n").unborn, Unborn::Allow);
+        assert_eq!(read("[lsrefs]\nunborn = ignore\n").unborn, Unborn::Ignore);
+        assert!(!read("[receive]\nadvertiseAtomic = no\n").advertise_atomic);
+        assert!(!read("[repack]\nuseDeltaBaseOffset = off\n").ofs_delta);
+        assert!(read("[uploadpack]\nallowSidebandAll\n").sideband_all);
     }
 
     #[test]

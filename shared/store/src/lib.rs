@@ -52,7 +52,7 @@ mod tx;
 mod upload;
 
 pub use answers::{AnswerError, AnswerQuery, SharedAnswer};
-pub use config::{RepoConfig, Wants};
+pub use config::{RepoConfig, Unborn, Wants};
 pub use connected::Connected;
 pub use crash::{CRASH_POINTS, crash_point};
 pub use error::StoreError;
@@ -65,7 +65,7 @@ pub use objects::{Blob, Commit, Kind, MAX_STRUCTURE, Objects, Signature};
 pub use pack::{PackError, PackLimits, Received};
 pub use quarantine::{Kept, Quarantine};
 pub use reading::Reading;
-pub use refs::{Head, StoredRef};
+pub use refs::{Head, ResolvedHead, StoredRef};
 pub use store::{Access, Store};
 pub use tree::{Entry, EntryMode, MAX_TREE_CHANGES, TreeChange};
 pub use tx::{PrepareError, Prepared, RefusedUpdate, RefusedUpdates};

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use zit_model::{Oid, RefName};
 
 use crate::fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
-use crate::{AnswerQuery, Head, RepoConfig, SharedAnswer, Store, StoreError, UploadPack};
+use crate::{
+    AnswerQuery, Head, RepoConfig, ResolvedHead, SharedAnswer, Store, StoreError, UploadPack,
+};
 
 /// A store without its writing half.
 #[derive(Clone, Copy)]
@@ -40,6 +42,14 @@ impl Reading<'_> {
     /// As [`Store::head`].
     pub fn head(&self) -> Result<Head, StoreError> {
         self.0.head()
+    }
+
+    /// What HEAD leads to.
+    ///
+    /// # Errors
+    /// As [`Store::resolved_head`].
+    pub fn resolved_head(&self) -> Result<ResolvedHead, StoreError> {
+        self.0.resolved_head()
     }
 
     /// What a ref resolves to.

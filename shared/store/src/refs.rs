@@ -34,6 +34,17 @@ pub enum Head {
     Detached(Oid),
 }
 
+/// What HEAD leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedHead {
+    /// The ref that it names in the end, whether or not that exists; `None` when it names a commit.
+    pub target: Option<RefName>,
+    /// What it resolves to; `None` when it leads nowhere.
+    pub oid: Option<Oid>,
+    /// What the tag object `oid` leads to in the end; `None` when `oid` is no tag object.
+    pub peeled: Option<Oid>,
+}
+
 /// One ref of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRef {
@@ -90,6 +101,20 @@ impl Refs {
             Some(Value::Broken) => Err(damaged("it names neither a ref nor an object")),
             None => Err(damaged("there is none")),
         }
+    }
+
+    /// What HEAD leads to, as git lists it.
+    pub(crate) fn resolved_head(&self, objects: &Objects) -> Result<ResolvedHead, StoreError> {
+        let (target, oid) = match self.head()? {
+            Head::Detached(oid) => (None, Some(oid)),
+            Head::Symbolic(name) => {
+                let end = self.end(name.as_bstr().to_owned())?;
+                let target = RefName::new(&end).unwrap_or(name);
+                (Some(target), self.resolve(end.as_bstr())?)
+            }
+        };
+        let peeled = oid.map_or(Ok(None), |oid| peeled(oid, objects))?;
+        Ok(ResolvedHead { target, oid, peeled })
     }
 
     /// What the loose file holds; `None` when there is none.

@@ -16,7 +16,7 @@ use crate::error::{Doing, StoreError};
 use crate::git::Git;
 use crate::objects::{self, Objects};
 use crate::quarantine::Quarantine;
-use crate::refs::{Head, Refs, StoredRef};
+use crate::refs::{Head, Refs, ResolvedHead, StoredRef};
 use crate::tx::{self, TxFolder};
 use crate::upload::UploadPack;
 
@@ -160,6 +160,14 @@ impl Store {
     /// [`StoreError`] when there is no HEAD or it does not parse.
     pub fn head(&self) -> Result<Head, StoreError> {
         self.refs.head()
+    }
+
+    /// What HEAD leads to, through every symbolic ref.
+    ///
+    /// # Errors
+    /// As [`Store::head`], and when a file cannot be read.
+    pub fn resolved_head(&self) -> Result<ResolvedHead, StoreError> {
+        self.refs.resolved_head(&self.objects()?)
     }
 
     /// Makes HEAD name a ref, which need not exist.

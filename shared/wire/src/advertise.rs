@@ -25,7 +25,8 @@ pub struct Offering {
 /// Writes the advertisement of `git-receive-pack`.
 ///
 /// Shape: the service line, a flush, one line a ref with the capabilities behind the first, a flush. HEAD and peeled
-/// values are not part of it. There is no version 2 of pushing; whoever asks for it is answered in version 0.
+/// values are not part of it. There is no version 2 of pushing; whoever asks for it is answered in version 0, without
+/// the service line, as by git's `http-backend`.
 #[must_use]
 pub fn receive_pack<'r>(
     offering: &Offering,
@@ -56,6 +57,9 @@ pub fn upload_pack<'r>(
     let mut lines = RefLines::open(Service::UploadPack, version, offering, head);
     if let Some(oid) = head.and_then(Head::oid) {
         lines.line(Some(oid), &[b"HEAD"]);
+    }
+    if let Some(peeled) = head.and_then(Head::peeled) {
+        lines.line(Some(peeled), &[b"HEAD^{}"]);
     }
     for r in refs {
         lines.push(r, Peel::Yes);
@@ -104,11 +108,13 @@ impl<'a> RefLines<'a> {
         head: Option<&'a Head>,
     ) -> Self {
         let mut out = Vec::new();
-        pkt::text_with(&mut out, |out| {
-            out.extend_from_slice(b"# service=");
-            out.extend_from_slice(service.name().as_bytes());
-        });
-        pkt::flush(&mut out);
+        if version != ProtocolVersion::V2 {
+            pkt::text_with(&mut out, |out| {
+                out.extend_from_slice(b"# service=");
+                out.extend_from_slice(service.name().as_bytes());
+            });
+            pkt::flush(&mut out);
+        }
         if version == ProtocolVersion::V1 {
             pkt::text_with(&mut out, |out| out.extend_from_slice(b"version 1"));
         }
@@ -199,5 +205,6 @@ mod tests {
         assert!(body.contains_str(format!("{} capabilities^{{}}\0", "0".repeat(64))));
         assert!(body.contains_str(" object-format=sha256 "));
         assert!(!body.contains_str("version "), "there is no version 2 of pushing");
+        assert!(!body.contains_str("# service="), "git leaves it out");
     }
 }

@@ -32,10 +32,11 @@ impl fmt::Display for Agent {
     }
 }
 
-/// What a repository's configuration adds to an upload-pack advertisement.
+/// What a repository's configuration adds to an advertisement, or takes from it.
 ///
-/// It must agree with the configuration of whoever answers the fetch.
+/// It must agree with the configuration of whoever answers the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one setting of git's")]
 pub struct Extras {
     /// `uploadpack.allowFilter`: partial clones.
     pub filter: bool,
@@ -43,6 +44,18 @@ pub struct Extras {
     pub tip_wants: bool,
     /// `uploadpack.allowReachableSHA1InWant`, or `allowAnySHA1InWant`: a want may be any reachable oid.
     pub reachable_wants: bool,
+    /// `uploadpack.allowRefInWant`: a want may name a ref.
+    pub ref_in_want: bool,
+    /// `uploadpack.allowSidebandAll`: a whole answer of `fetch` may be in bands.
+    pub sideband_all: bool,
+    /// `transfer.advertiseObjectInfo`: the command `object-info`.
+    pub object_info: bool,
+    /// `lsrefs.unborn` is `allow` or `ignore`: an unborn HEAD is listed without being offered, or not at all.
+    pub hide_unborn: bool,
+    /// `receive.advertiseAtomic` is off.
+    pub hide_atomic: bool,
+    /// `repack.useDeltaBaseOffset` is off.
+    pub hide_ofs_delta: bool,
 }
 
 /// What the rows look at.
@@ -72,8 +85,8 @@ pub(crate) const RECEIVE_PACK: &[Row] = &[
     row("delete-refs", bare),
     row("side-band-64k", bare),
     row("quiet", bare),
-    row("atomic", bare),
-    row("ofs-delta", bare),
+    row("atomic", |offer| bare_if(!offer.extras.hide_atomic)),
+    row("ofs-delta", |offer| bare_if(!offer.extras.hide_ofs_delta)),
     row("push-options", bare),
     row("object-format", object_format),
     row("agent", agent),
@@ -104,13 +117,14 @@ pub(crate) const UPLOAD_PACK: &[Row] = &[
     row("zit", zit),
 ];
 
-/// `git-upload-pack`, version 2. `ls-refs` and `fetch` are commands and have their handlers in [`crate::command`].
+/// `git-upload-pack`, version 2. `ls-refs`, `fetch` and `object-info` are commands: see [`crate::command`].
 pub(crate) const UPLOAD_PACK_V2: &[Row] = &[
     row("agent", agent),
-    row("ls-refs", |_| Value::Is(b"unborn".to_vec())),
+    row("ls-refs", ls_refs),
     row("fetch", fetch),
     row("server-option", bare),
     row("object-format", object_format),
+    row("object-info", |offer| bare_if(offer.extras.object_info)),
     row("zit", zit),
 ];
 
@@ -178,10 +192,17 @@ fn symref(offer: &Offer<'_>) -> Value {
     })
 }
 
+fn ls_refs(offer: &Offer<'_>) -> Value {
+    if offer.extras.hide_unborn { Value::Bare } else { Value::Is(b"unborn".to_vec()) }
+}
+
 fn fetch(offer: &Offer<'_>) -> Value {
+    let Extras { filter, ref_in_want, sideband_all, .. } = offer.extras;
     let mut value = b"shallow wait-for-done".to_vec();
-    if offer.extras.filter {
-        value.extend_from_slice(b" filter");
+    let features: [(bool, &[u8]); 3] =
+        [(filter, b" filter"), (ref_in_want, b" ref-in-want"), (sideband_all, b" sideband-all")];
+    for (_, feature) in features.into_iter().filter(|(offered, _)| *offered) {
+        value.extend_from_slice(feature);
     }
     Value::Is(value)
 }

@@ -23,6 +23,8 @@ pub enum Command {
     LsRefs,
     /// Send objects.
     Fetch,
+    /// How big objects are. Only where it is advertised.
+    ObjectInfo,
 }
 
 /// The head of a request, whole.
@@ -151,6 +153,7 @@ impl Keys {
         self.command = match name.as_bytes() {
             b"ls-refs" => Some(Command::LsRefs),
             b"fetch" => Some(Command::Fetch),
+            b"object-info" => Some(Command::ObjectInfo),
             _ => return Err(CommandError::UnknownCommand(shown(name))),
         };
         Ok(())

@@ -7,7 +7,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_hash::Kind;
-use zit_model::RefName;
+use zit_model::{Oid, RefName};
 
 use crate::command::{self, Command, CommandError, HeadProgress, shown};
 use crate::pkt::{self, Decoded, Packet, PktError};
@@ -193,6 +193,7 @@ fn write_head(request: &LsRefs, head: &Head, out: &mut Vec<u8>) {
         push_oid(out, oid);
         out.extend_from_slice(b" HEAD");
         write_symref(target.map(RefName::as_bstr), out);
+        write_peeled(head.peeled().filter(|_| request.peel), out);
     });
 }
 
@@ -203,11 +204,15 @@ fn write_ref(request: &LsRefs, r: &AdvertisedRef, out: &mut Vec<u8>) {
         out.extend_from_slice(r.name.as_bstr());
         let target = r.symref_target.as_ref().filter(|_| request.symrefs);
         write_symref(target.map(RefName::as_bstr), out);
-        if let Some(peeled) = r.peeled.filter(|_| request.peel) {
-            out.extend_from_slice(b" peeled:");
-            push_oid(out, peeled);
-        }
+        write_peeled(r.peeled.filter(|_| request.peel), out);
     });
+}
+
+fn write_peeled(peeled: Option<Oid>, out: &mut Vec<u8>) {
+    if let Some(peeled) = peeled {
+        out.extend_from_slice(b" peeled:");
+        push_oid(out, peeled);
+    }
 }
 
 fn write_symref(target: Option<&BStr>, out: &mut Vec<u8>) {

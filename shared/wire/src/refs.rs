@@ -31,13 +31,20 @@ impl AdvertisedRef {
 pub enum Head {
     /// A symref to a ref that exists.
     Attached {
-        /// The ref.
+        /// The ref; of a chain of symrefs, the last one.
         target: RefName,
         /// The object it resolves to.
         oid: Oid,
+        /// What that finally points at, should it be a tag.
+        peeled: Option<Oid>,
     },
     /// An oid.
-    Detached(Oid),
+    Detached {
+        /// The oid.
+        oid: Oid,
+        /// What it finally points at, should it be a tag.
+        peeled: Option<Oid>,
+    },
     /// A symref to a ref that does not exist yet.
     Unborn(RefName),
 }
@@ -47,7 +54,16 @@ impl Head {
     #[must_use]
     pub fn oid(&self) -> Option<Oid> {
         match self {
-            Self::Attached { oid, .. } | Self::Detached(oid) => Some(*oid),
+            Self::Attached { oid, .. } | Self::Detached { oid, .. } => Some(*oid),
+            Self::Unborn(_) => None,
+        }
+    }
+
+    /// What HEAD finally points at, where it resolves to a tag.
+    #[must_use]
+    pub fn peeled(&self) -> Option<Oid> {
+        match self {
+            Self::Attached { peeled, .. } | Self::Detached { peeled, .. } => *peeled,
             Self::Unborn(_) => None,
         }
     }
@@ -57,7 +73,7 @@ impl Head {
     pub fn target(&self) -> Option<&RefName> {
         match self {
             Self::Attached { target, .. } | Self::Unborn(target) => Some(target),
-            Self::Detached(_) => None,
+            Self::Detached { .. } => None,
         }
     }
 }

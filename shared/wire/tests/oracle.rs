@@ -77,10 +77,14 @@ impl Repo {
         let target = target.map(|target| RefName::new(target).unwrap());
         let oid = run_any(git_in(self.path()).args(["rev-parse", "-q", "--verify", "HEAD"]), b"");
         let oid = oid.status.success().then(|| Oid::from_hex(oid.stdout.trim()).unwrap());
+        let peeled = || {
+            let end = run_any(git_in(self.path()).args(["rev-parse", "HEAD^{}"]), b"");
+            Oid::from_hex(end.stdout.trim()).ok().filter(|end| Some(*end) != oid)
+        };
         match (target, oid) {
-            (Some(target), Some(oid)) => Some(Head::Attached { target, oid }),
+            (Some(target), Some(oid)) => Some(Head::Attached { target, oid, peeled: peeled() }),
             (Some(target), None) => Some(Head::Unborn(target)),
-            (None, oid) => oid.map(Head::Detached),
+            (None, oid) => oid.map(|oid| Head::Detached { oid, peeled: peeled() }),
         }
     }
 
@@ -213,6 +217,9 @@ fn the_upload_pack_advertisement_is_gits_own() {
         check_upload_pack(&repo, Extras::default(), &format!("unborn HEAD {format}"));
         repo.git(&["update-ref", "--no-deref", "HEAD", "refs/tags/light"]);
         check_upload_pack(&repo, Extras::default(), &format!("detached HEAD {format}"));
+        repo.git(&["tag", "-a", "-m", "annotated", "annotated", "refs/tags/light"]);
+        repo.git(&["symbolic-ref", "HEAD", "refs/tags/annotated"]);
+        check_upload_pack(&repo, Extras::default(), &format!("HEAD on a tag {format}"));
     }
 }
 
@@ -227,6 +234,9 @@ fn what_configuration_adds_to_the_upload_pack_advertisement_is_gits_own() {
             "uploadpack.allowAnySHA1InWant",
             Extras { tip_wants: true, reachable_wants: true, ..none },
         ),
+        ("uploadpack.allowRefInWant", Extras { ref_in_want: true, ..none }),
+        ("uploadpack.allowSidebandAll", Extras { sideband_all: true, ..none }),
+        ("transfer.advertiseObjectInfo", Extras { object_info: true, ..none }),
     ] {
         let repo = Repo::with_history(Kind::Sha1);
         repo.git(&["config", key, "true"]);
@@ -235,10 +245,31 @@ fn what_configuration_adds_to_the_upload_pack_advertisement_is_gits_own() {
 }
 
 #[test]
+fn what_configuration_takes_from_an_advertisement_git_leaves_out_too() {
+    let repo = Repo::with_history(Kind::Sha1);
+    for word in ["allow", "ignore"] {
+        repo.git(&["config", "lsrefs.unborn", word]);
+        let extras = Extras { hide_unborn: true, ..Extras::default() };
+        check_upload_pack(&repo, extras, word);
+    }
+    for (key, extras) in [
+        ("receive.advertiseAtomic", Extras { hide_atomic: true, ..Extras::default() }),
+        ("repack.useDeltaBaseOffset", Extras { hide_ofs_delta: true, ..Extras::default() }),
+    ] {
+        let repo = Repo::with_history(Kind::Sha1);
+        repo.git(&["config", key, "false"]);
+        let (_, expected) = repo.info_refs(Service::ReceivePack, "");
+        let body =
+            advertise::receive_pack(&repo.offering(extras), ProtocolVersion::V0, &repo.refs());
+        assert_eq!(packets(&body), packets(&expected), "{key}");
+    }
+}
+
+#[test]
 fn the_receive_pack_advertisement_is_gits_own() {
     for format in [Kind::Sha1, Kind::Sha256] {
         for repo in [Repo::empty(format), Repo::with_history(format)] {
-            for (protocol, version) in &VERSIONS[..2] {
+            for (protocol, version) in &VERSIONS {
                 let (content_type, expected) = repo.info_refs(Service::ReceivePack, protocol);
                 let offering = repo.offering(Extras::default());
                 let body = advertise::receive_pack(&offering, *version, &repo.refs());

@@ -2,7 +2,7 @@
 
 use crate::support::{Repo, commit, create, delete, moved, name, run};
 use zit_model::{Oid, RefChange, RefUpdate};
-use zit_store::{Access, Head, RefusedUpdate, Store, StoreError};
+use zit_store::{Access, Head, RefusedUpdate, ResolvedHead, Store, StoreError};
 
 /// Whether stock git, on a copy of the repository, carries the updates out.
 fn git_accepts(repo: &Repo, updates: &[RefUpdate]) -> bool {
@@ -439,6 +439,31 @@ fn head_moves_and_git_sees_it() {
     let [a] = repo.commits();
     repo.git(&["update-ref", "--no-deref", "HEAD", &a.to_string()]);
     assert_eq!(store.head().unwrap(), Head::Detached(a));
+}
+
+#[test]
+fn head_leads_through_every_symbolic_ref_and_tag() {
+    let repo = Repo::new();
+    let [commit] = repo.commits();
+    repo.git(&["update-ref", "refs/heads/main", &commit.to_string()]);
+    repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
+    repo.git(&["tag", "-a", "-m", "v1", "v1", "refs/heads/main"]);
+    let store = repo.referee();
+    let tag: Oid = repo.git(&["rev-parse", "refs/tags/v1"]).parse().unwrap();
+    for (named, target, oid, peeled) in [
+        ("refs/heads/main", "refs/heads/main", Some(commit), None),
+        ("refs/heads/alias", "refs/heads/main", Some(commit), None),
+        ("refs/heads/unborn", "refs/heads/unborn", None, None),
+        ("refs/tags/v1", "refs/tags/v1", Some(tag), Some(commit)),
+    ] {
+        repo.git(&["symbolic-ref", "HEAD", named]);
+        let target = Some(target.parse().unwrap());
+        let expected = ResolvedHead { target, oid, peeled };
+        assert_eq!(store.resolved_head().unwrap(), expected, "{named}");
+    }
+    repo.git(&["update-ref", "--no-deref", "HEAD", &commit.to_string()]);
+    let expected = ResolvedHead { target: None, oid: Some(commit), peeled: None };
+    assert_eq!(store.resolved_head().unwrap(), expected);
 }
 
 #[test]
