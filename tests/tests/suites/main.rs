@@ -7,6 +7,7 @@ mod accepts;
 mod beside;
 mod claims;
 mod crash;
+mod differential;
 mod helper;
 mod hooks;
 mod hostile;
