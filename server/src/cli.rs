@@ -47,6 +47,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8417", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
+    /// Serve only the repositories that hold a file git-daemon-export-ok, as git's own servers do
+    #[arg(long)]
+    pub(crate) require_export_ok: bool,
+
     /// Refuse a push whose pack has more than BYTES
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_PACK)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -108,11 +112,12 @@ mod tests {
         Usage: zit-server serve [OPTIONS] --root <DIR>
 
         Options:
-              --log <FILTER>      Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info]
-              --root <DIR>        Serve the bare repositories below DIR, each at its path
-              --listen <ADDR>     Listen on ADDR, a loopback address and port; port 0 picks a free one [default: 127.0.0.1:8417]
-              --max-pack <BYTES>  Refuse a push whose pack has more than BYTES [default: 2147483648]
-          -h, --help              Print help
+              --log <FILTER>       Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info]
+              --root <DIR>         Serve the bare repositories below DIR, each at its path
+              --listen <ADDR>      Listen on ADDR, a loopback address and port; port 0 picks a free one [default: 127.0.0.1:8417]
+              --require-export-ok  Serve only the repositories that hold a file git-daemon-export-ok, as git's own servers do
+              --max-pack <BYTES>   Refuse a push whose pack has more than BYTES [default: 2147483648]
+          -h, --help               Print help
         "#);
     }
 

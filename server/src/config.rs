@@ -18,6 +18,8 @@ pub(crate) struct Config {
     listen: SocketAddr,
     /// The largest pack of a push, in bytes.
     pub(crate) max_pack: u64,
+    /// Whether only repositories marked for export are served.
+    pub(crate) marked_only: bool,
 }
 
 /// Why options do not make a configuration.
@@ -79,7 +81,12 @@ impl Config {
         if !root.is_dir() {
             return Err(ConfigError::NotADirectory(root));
         }
-        Ok(Self { root, listen: args.listen, max_pack: args.max_pack })
+        Ok(Self {
+            root,
+            listen: args.listen,
+            max_pack: args.max_pack,
+            marked_only: args.require_export_ok,
+        })
     }
 
     /// The directory below which repositories are looked for: absolute, without symbolic links.
@@ -112,7 +119,12 @@ mod tests {
     use super::*;
 
     fn args(root: &Path, listen: &str) -> ServeArgs {
-        ServeArgs { root: root.to_owned(), listen: listen.parse().unwrap(), max_pack: 1 }
+        ServeArgs {
+            root: root.to_owned(),
+            listen: listen.parse().unwrap(),
+            max_pack: 1,
+            require_export_ok: false,
+        }
     }
 
     #[test]

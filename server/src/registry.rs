@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use zit_referee::{Clock, RefereeError, Repository};
 
@@ -19,10 +20,15 @@ use crate::http::route::RepositoryPath;
 /// What may follow a URL's path to make a git directory, in the order tried. Source: git's `path.c`, `enter_repo`.
 const SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];
 
+/// The file that marks a repository for export. Source: `git-http-backend`.
+const EXPORT_OK: &str = "git-daemon-export-ok";
+
 /// The repositories below one root.
 pub(crate) struct Registry {
     root: PathBuf,
     clock: Arc<dyn Clock>,
+    /// Whether only repositories with [`EXPORT_OK`] are served.
+    marked_only: bool,
     slots: Mutex<HashMap<PathBuf, Slot>>,
 }
 
@@ -44,6 +50,9 @@ pub(crate) enum RegistryError {
     /// The path names none.
     #[error("no git repository at {0}")]
     Absent(RepositoryPath),
+    /// The path names one that its owner does not give out.
+    #[error("repository not exported: {0}")]
+    NotExported(RepositoryPath),
     /// The path names one that does not open.
     #[error("cannot open the repository {name}")]
     Open {
@@ -65,7 +74,18 @@ pub(crate) enum RegistryError {
 impl Registry {
     /// The repositories below `root`, an absolute path without symbolic links.
     pub(crate) fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        Self { root, clock, slots: Mutex::default() }
+        Self { root, clock, marked_only: false, slots: Mutex::default() }
+    }
+
+    /// The same, but for repositories that are not marked for export, if `marked_only`.
+    #[must_use]
+    pub(crate) fn marked_only(self, marked_only: bool) -> Self {
+        Self { marked_only, ..self }
+    }
+
+    /// The time that people tell.
+    pub(crate) fn wall(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(self.clock.now().wall.0)
     }
 
     /// The repository that `name` names, opened if it was not.
@@ -77,6 +97,9 @@ impl Registry {
         let git_dir = resolve(&self.root, name)
             .map_err(look)?
             .ok_or_else(|| RegistryError::Absent(name.clone()))?;
+        if self.marked_only && !git_dir.join(EXPORT_OK).try_exists().map_err(look)? {
+            return Err(RegistryError::NotExported(name.clone()));
+        }
         let slot = self.slot(&git_dir).map_err(look)?;
         let mut open = lock(&slot.open);
         // A referee that ended is dropped here; its lock goes with the last request that still holds it.

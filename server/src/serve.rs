@@ -96,7 +96,8 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     let mut stop = Stop::new().map_err(ServeError::Runtime)?;
     announce(listener.local_addr().map_err(listen)?).map_err(ServeError::Announce)?;
 
-    let registry = Registry::new(config.root().to_owned(), Arc::new(SystemClock::start()));
+    let registry = Registry::new(config.root().to_owned(), Arc::new(SystemClock::start()))
+        .marked_only(config.marked_only);
     let limits = PackLimits { max_bytes: config.max_pack, max_objects: MAX_PACK_OBJECTS };
     let edge = Arc::new(Edge::new(registry, limits));
     let connections = GracefulShutdown::new();
@@ -221,7 +222,7 @@ mod tests {
                 "no git repository at \"no\"",
             ),
             ("GET /app/git-receive-pack", &[], "405", "allow: POST"),
-            (PUSH, &["Content-Type: text/plain"], "415", "got \"text/plain\""),
+            (PUSH, &["Content-Type: text/plain"], "415", "but received 'text/plain' instead."),
             (PUSH, &[PUSH_TYPE, "Content-Encoding: br"], "415", "content encoding \"br\""),
             (PUSH, &[PUSH_TYPE, gzip], "400", "cannot decode the request body"),
             (PUSH, &[PUSH_TYPE], "400", "bad pkt-line length \"no p\""),

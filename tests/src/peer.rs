@@ -141,6 +141,7 @@ http {{
       fastcgi_param PATH_INFO $uri;
       fastcgi_param QUERY_STRING $query_string;
       fastcgi_param REQUEST_METHOD $request_method;
+      fastcgi_param SERVER_PROTOCOL HTTP/1.1;
       fastcgi_param CONTENT_TYPE $content_type;
       fastcgi_param CONTENT_LENGTH $content_length;
       fastcgi_param REMOTE_USER peer;

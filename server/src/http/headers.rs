@@ -10,7 +10,7 @@ use hyper::http::uri::{Authority, Uri};
 use zit_model::agent::{AgentIdError, ItemIdError};
 use zit_model::{AgentId, ItemId};
 use zit_referee::Caller;
-use zit_wire::service::{ProtocolVersion, Service};
+use zit_wire::service::ProtocolVersion;
 
 /// The header in which a client says which agent it is.
 const AGENT: HeaderName = HeaderName::from_static("zit-agent");
@@ -40,12 +40,12 @@ pub(crate) enum HeaderError {
     /// `Host` names something else than a loopback address.
     #[error("this server does not serve {0}")]
     ForeignHost(String),
-    /// The body is something else than the service's request.
-    #[error("expected a body of type {expected}, got {found}")]
+    /// The body is something else than the service's request. In git's words, the only ones that it answers itself.
+    #[error("Expected POST with Content-Type '{expected}', but received '{found}' instead.")]
     ContentType {
         /// What the service takes.
         expected: &'static str,
-        /// What was sent, quoted.
+        /// What was sent, on one line; empty for nothing.
         found: String,
     },
     /// The body is written in a way that is not understood here.
@@ -105,15 +105,17 @@ pub(crate) fn protocol(headers: &HeaderMap) -> ProtocolVersion {
     ProtocolVersion::from_header(value.unwrap_or_default())
 }
 
-/// How the body of a request to `service` is written.
+/// How the body of a request of type `expected` is written.
 ///
 /// # Errors
-/// [`HeaderError`] when it is not that service's request, or not in an encoding that is understood here.
-pub(crate) fn encoding(headers: &HeaderMap, service: Service) -> Result<Encoding, HeaderError> {
-    let expected = service.request_type();
+/// [`HeaderError`] when it is of another type, or in no encoding that is understood here.
+pub(crate) fn encoding(
+    headers: &HeaderMap,
+    expected: &'static str,
+) -> Result<Encoding, HeaderError> {
     let found = headers.get(CONTENT_TYPE);
     if found.is_none_or(|found| found.as_bytes() != expected.as_bytes()) {
-        let found = found.map_or_else(|| "none".to_owned(), |found| format!("{:?}", text(found)));
+        let found = found.map(text).unwrap_or_default().replace(char::is_control, " ");
         return Err(HeaderError::ContentType { expected, found });
     }
     match headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
@@ -187,23 +189,25 @@ mod tests {
     fn a_body_has_the_type_of_its_service_and_a_known_encoding() {
         let push = "application/x-git-receive-pack-request";
         let check = |pairs: &[(&'static str, &'static str)]| {
-            encoding(&headers(pairs), Service::ReceivePack).map_err(|error| error.to_string())
+            encoding(&headers(pairs), push).map_err(|error| error.to_string())
         };
         assert_eq!(check(&[("content-type", push)]), Ok(Encoding::Identity));
         for gzip in ["gzip", "x-gzip"] {
             let found = check(&[("content-type", push), ("content-encoding", gzip)]);
             assert_eq!(found, Ok(Encoding::Gzip), "{gzip}");
         }
-        let expected = format!("expected a body of type {push}, got ");
         for (pairs, found) in [
-            (&[][..], "none"),
-            (&[("content-type", "text/plain")], "\"text/plain\""),
+            (&[][..], ""),
+            (&[("content-type", "text/plain")], "text/plain"),
             (
                 &[("content-type", "application/x-git-upload-pack-request")],
-                "\"application/x-git-upload-pack-request\"",
+                "application/x-git-upload-pack-request",
             ),
         ] {
-            assert_eq!(check(pairs), Err(format!("{expected}{found}")), "{pairs:?}");
+            let said = format!(
+                "Expected POST with Content-Type '{push}', but received '{found}' instead."
+            );
+            assert_eq!(check(pairs), Err(said), "{pairs:?}");
         }
         let brotli = check(&[("content-type", push), ("content-encoding", "br")]);
         assert_eq!(brotli, Err("cannot read a body with content encoding \"br\"".to_owned()));

@@ -7,16 +7,20 @@
 //! ```text
 //! route, headers   what is asked for, and by whom
 //! body             bodies between the reactor and blocking threads
+//! ways             which services a repository offers
 //! upload_pack      POST git-upload-pack: an answer that grows while it is sent
+//! files            GET of refs and objects as files
 //! respond          headers of answers, and errors to status codes
 //! ```
 
 mod body;
+mod files;
 mod headers;
 mod receive_pack;
 mod respond;
 pub(crate) mod route;
 mod upload_pack;
+mod ways;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,10 +29,10 @@ use std::time::Instant;
 use hyper::body::Incoming;
 use hyper::header::EXPECT;
 use hyper::http::request::Parts;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use tracing::Instrument;
 use zit_referee::{Caller, Repository};
-use zit_service::advertise;
+use zit_service::{advertise, archive};
 use zit_store::PackLimits;
 use zit_wire::service::{ProtocolVersion, Service};
 
@@ -37,6 +41,7 @@ pub(crate) use self::body::ResponseBody;
 use self::headers::Encoding;
 use self::respond::EdgeError;
 use self::route::{RepositoryPath, Route, Target};
+use self::ways::{ClosedError, Way};
 use crate::registry::Registry;
 
 /// What all requests share.
@@ -82,7 +87,10 @@ impl Edge {
                 Err(error)
             }
         };
-        let response = answer.unwrap_or_else(|error| respond::error(&error));
+        let mut response = answer.unwrap_or_else(|error| respond::error(&error));
+        if parts.method == Method::HEAD {
+            response = respond::without_body(response);
+        }
         let (status, millis) = (response.status().as_u16(), started.elapsed().as_millis());
         tracing::info!(method = %parts.method, status, millis, "answered");
         response
@@ -95,21 +103,44 @@ impl Edge {
         let response = match route::route(&parts.method, uri.path(), uri.query())? {
             Route::Live | Route::Ready => respond::whole("text/plain", b"ok\n".to_vec()),
             Route::InfoRefs(target, service) => {
-                let (caller, name) = caller(parts, target, service)?;
+                let (caller, name) = caller(parts, target, Way::Service(service))?;
                 self.info_refs(headers::protocol(&parts.headers), service, caller, name).await?
             }
-            Route::Request(target, service) => {
-                let (caller, name) = caller(parts, target, service)?;
-                let encoding = headers::encoding(&parts.headers, service)?;
+            Route::Unknown(target, service) => {
+                let open = move || Ok(self.registry.open(&target.repository)?);
+                blocking(open).await?;
+                return Err(ClosedError::Unknown(service).into());
+            }
+            Route::File(target, file) => {
+                let (_, name) = caller(parts, target, Way::Files)?;
+                let answer = move || {
+                    let repository = self.open(&name, Way::Files)?;
+                    files::answer(&repository, &file, self.registry.wall())
+                };
+                blocking(answer).await?
+            }
+            Route::Request(target, way) => {
+                let (caller, name) = caller(parts, target, way)?;
                 let version = headers::protocol(&parts.headers);
                 let limits = self.limits;
-                let repository = blocking(move || Ok(self.registry.open(&name)?)).await?;
-                let request =
-                    ServiceRequest { service, repository, caller, version, encoding, limits };
+                let repository = blocking(move || self.open(&name, way)).await?;
+                // A repository that is not there, or closed, matters more than how it is asked.
+                let encoding = match way.request_type() {
+                    Some(expected) => headers::encoding(&parts.headers, expected)?,
+                    None => Encoding::Identity,
+                };
+                let request = PostedRequest { way, repository, caller, version, encoding, limits };
                 return Ok(Understood::Request(request));
             }
         };
         Ok(Understood::Answered(response))
+    }
+
+    /// Opens a repository for those who come by `way`. Blocks.
+    fn open(&self, name: &RepositoryPath, way: Way) -> Result<Arc<Repository>, EdgeError> {
+        let repository = self.registry.open(name)?;
+        way.check(&repository)?;
+        Ok(repository)
     }
 
     async fn info_refs(
@@ -120,7 +151,7 @@ impl Edge {
         name: RepositoryPath,
     ) -> Result<Response<ResponseBody>, EdgeError> {
         let body = blocking(move || {
-            let repository = self.registry.open(&name)?;
+            let repository = self.open(&name, Way::Service(service))?;
             Ok(advertise::info_refs(&repository, service, version, &caller)?)
         });
         Ok(respond::whole(service.advertisement_type(), body.await?))
@@ -132,12 +163,12 @@ enum Understood {
     /// It is answered.
     Answered(Response<ResponseBody>),
     /// Its body says the rest.
-    Request(ServiceRequest),
+    Request(PostedRequest),
 }
 
-/// A request of a service, all but its body.
-struct ServiceRequest {
-    service: Service,
+/// A request by POST, all but its body.
+struct PostedRequest {
+    way: Way,
     repository: Arc<Repository>,
     caller: Caller,
     version: ProtocolVersion,
@@ -145,28 +176,31 @@ struct ServiceRequest {
     limits: PackLimits,
 }
 
-impl ServiceRequest {
+impl PostedRequest {
     async fn answer(self, body: Incoming) -> Result<Response<ResponseBody>, EdgeError> {
-        let Self { service, repository, caller, version, encoding, limits } = self;
+        let Self { way, repository, caller, version, encoding, limits } = self;
         let body = RequestBody::receive(body, encoding);
-        blocking(move || match service {
-            Service::UploadPack => upload_pack::answer(&repository, version, body),
-            Service::ReceivePack => receive_pack::answer(repository, caller, limits, body),
+        blocking(move || match way {
+            Way::Service(Service::UploadPack) => upload_pack::answer(&repository, version, body),
+            Way::Service(Service::ReceivePack) => {
+                receive_pack::answer(repository, caller, limits, body)
+            }
+            Way::Archive => {
+                let relay = archive::answer(&repository, body.into_read())?;
+                Ok(respond::with_body(archive::RESULT_TYPE, upload_pack::send(relay)))
+            }
+            Way::Files => Err(ClosedError::Files.into()),
         })
         .await
     }
 }
 
 /// Who asks, of which repository; the request's span learns both.
-fn caller(
-    parts: &Parts,
-    target: Target,
-    service: Service,
-) -> Result<(Caller, RepositoryPath), EdgeError> {
+fn caller(parts: &Parts, target: Target, way: Way) -> Result<(Caller, RepositoryPath), EdgeError> {
     let Target { seat, repository } = target;
     let span = tracing::Span::current();
     span.record("repo", tracing::field::display(&repository));
-    span.record("service", service.name());
+    span.record("service", way.name());
     let caller = headers::caller(&parts.headers, seat)?;
     if let Some(agent) = caller.agent() {
         span.record("agent", agent.as_str());

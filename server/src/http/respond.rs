@@ -2,8 +2,11 @@
 //!
 //! An error is answered in plain text, which git shows its user when it comes in place of an advertisement.
 
+use hyper::body::Body as _;
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, EXPIRES, HeaderValue, PRAGMA};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderValue, PRAGMA,
+};
 use hyper::{Response, StatusCode};
 
 use http_body_util::{Either, Full};
@@ -16,6 +19,7 @@ use zit_wire::receive::ReceiveError;
 use super::body::{BodyError, ResponseBody};
 use super::headers::HeaderError;
 use super::route::RouteError;
+use super::ways::ClosedError;
 use crate::registry::RegistryError;
 
 /// Why a request is answered with an HTTP error.
@@ -31,6 +35,9 @@ pub(crate) enum EdgeError {
     /// The repository.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// The repository does not serve it.
+    #[error(transparent)]
+    Closed(#[from] ClosedError),
     /// The body stopped.
     #[error(transparent)]
     Body(#[from] BodyError),
@@ -48,6 +55,9 @@ pub(crate) enum EdgeError {
     /// The store does not do its part.
     #[error(transparent)]
     Store(StoreError),
+    /// A file of the repository cannot be read.
+    #[error("cannot read a file of the repository")]
+    File(#[source] std::io::Error),
     /// A thread of ours panicked.
     #[error("the server failed at this request")]
     Panicked,
@@ -60,6 +70,7 @@ impl From<ServiceError> for EdgeError {
             ServiceError::Receive(error) => Self::Receive(error),
             ServiceError::Referee(error) => Self::Referee(error),
             ServiceError::Store(error) => Self::Store(error),
+            ServiceError::File(error) => Self::File(error),
         }
     }
 }
@@ -77,15 +88,15 @@ impl EdgeError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Route(RouteError::UnknownPath(_) | RouteError::BadRepository(_))
-            | Self::Registry(RegistryError::Absent(_)) => StatusCode::NOT_FOUND,
+            | Self::Registry(RegistryError::Absent(_) | RegistryError::NotExported(_)) => {
+                StatusCode::NOT_FOUND
+            }
             Self::Route(RouteError::BadEscape(_) | RouteError::BadSeat(_))
             | Self::Header(HeaderError::Agent(_) | HeaderError::Item(_))
             | Self::Body(BodyError::Lost)
             | Self::Encoding(_)
             | Self::Receive(_) => StatusCode::BAD_REQUEST,
-            Self::Route(RouteError::NoService | RouteError::UnknownService(_)) => {
-                StatusCode::FORBIDDEN
-            }
+            Self::Closed(_) => StatusCode::FORBIDDEN,
             Self::Route(RouteError::Method { .. }) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Header(HeaderError::ContentType { .. } | HeaderError::ContentEncoding(_)) => {
                 StatusCode::UNSUPPORTED_MEDIA_TYPE
@@ -96,6 +107,7 @@ impl EdgeError {
             Self::Registry(RegistryError::Look { .. })
             | Self::Referee(_)
             | Self::Store(_)
+            | Self::File(_)
             | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -112,11 +124,17 @@ impl EdgeError {
             Self::Registry(RegistryError::Open { source: RefereeError::Store(error), .. }) => {
                 error.hint()
             }
-            Self::Registry(RegistryError::Open { .. } | RegistryError::Look { .. })
+            Self::Closed(error) => error.hint(),
+            Self::Registry(
+                RegistryError::NotExported(_)
+                | RegistryError::Open { .. }
+                | RegistryError::Look { .. },
+            )
             | Self::Body(_)
             | Self::Encoding(_)
             | Self::Referee(_)
             | Self::Store(_)
+            | Self::File(_)
             | Self::Panicked => None,
         }
     }
@@ -145,6 +163,16 @@ pub(crate) fn error(error: &EdgeError) -> Response<ResponseBody> {
     if let EdgeError::Route(RouteError::Method { allow, .. }) = error {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     }
+    response
+}
+
+/// Takes the body from an answer to HEAD, which still says how long it is.
+pub(crate) fn without_body(mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+    let n_bytes = response.body().size_hint().exact();
+    if let Some(n_bytes) = n_bytes.filter(|_| !response.headers().contains_key(CONTENT_LENGTH)) {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(n_bytes));
+    }
+    *response.body_mut() = Either::Left(Full::default());
     response
 }
 

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! GET  /livez  /readyz
-//! GET  /[@<agent>/]<repository>/info/refs?service=<service>
+//! GET  /[@<agent>/]<repository>/info/refs[?service=<service>]
+//! GET  /[@<agent>/]<repository>/<file>
 //! POST /[@<agent>/]<repository>/<service>
 //! ```
 //!
@@ -18,7 +19,10 @@ use std::path::{Path, PathBuf};
 use hyper::Method;
 use zit_model::AgentId;
 use zit_model::agent::AgentIdError;
+use zit_service::files::StoredFile;
 use zit_wire::service::Service;
+
+use super::ways::Way;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +33,12 @@ pub(crate) enum Route {
     Ready,
     /// The refs and capabilities that come before a request.
     InfoRefs(Target, Service),
-    /// A request of a service.
-    Request(Target, Service),
+    /// The same of a service that is not known. Whether there is such a repository matters more.
+    Unknown(Target, String),
+    /// A request by POST.
+    Request(Target, Way),
+    /// A file, `info/refs` without a service among them.
+    File(Target, StoredFile),
 }
 
 /// A repository, and for whom.
@@ -61,12 +69,6 @@ pub(crate) enum RouteError {
     /// A repository's path with `..`, an empty component or a NUL.
     #[error("no git repository at {0:?}: its path has an empty component, '.', '..' or a NUL")]
     BadRepository(String),
-    /// The dumb protocol, or a browser.
-    #[error("this server speaks smart HTTP only, and the url names no service")]
-    NoService,
-    /// Another service than the two of smart HTTP.
-    #[error("service not enabled: {0:?}")]
-    UnknownService(String),
     /// A method that the path does not take.
     #[error("method {method} is not allowed here")]
     Method {
@@ -93,14 +95,26 @@ pub(crate) fn route(method: &Method, path: &str, query: Option<&str>) -> Result<
     let decoded = percent_decode(path)?;
     if let Some(rest) = decoded.strip_suffix(b"/info/refs") {
         reading(method)?;
-        let service = service(query)?;
-        return Ok(Route::InfoRefs(target(rest)?, service));
+        let target = target(rest)?;
+        return Ok(match service(query) {
+            None => Route::File(target, StoredFile::InfoRefs),
+            Some(name) => match std::str::from_utf8(&name).ok().and_then(Service::from_name) {
+                Some(service) => Route::InfoRefs(target, service),
+                None => Route::Unknown(target, shown(&name)),
+            },
+        });
     }
-    for service in [Service::UploadPack, Service::ReceivePack] {
-        let rest = decoded.strip_suffix(service.name().as_bytes());
+    if let Some((rest, file)) = StoredFile::split(&decoded) {
+        reading(method)?;
+        return Ok(Route::File(target(rest)?, file));
+    }
+    let ways =
+        [Way::Service(Service::UploadPack), Way::Service(Service::ReceivePack), Way::Archive];
+    for way in ways {
+        let rest = decoded.strip_suffix(way.name().as_bytes());
         if let Some(rest) = rest.and_then(|rest| rest.strip_suffix(b"/")) {
             writing(method)?;
-            return Ok(Route::Request(target(rest)?, service));
+            return Ok(Route::Request(target(rest)?, way));
         }
     }
     Err(RouteError::UnknownPath(shown(&decoded)))
@@ -118,8 +132,6 @@ impl RouteError {
             ),
             Self::BadEscape(_) => Some("write a percent sign itself as %25"),
             Self::BadSeat(_) => Some("the url of an agent's seat is http://<host>/@<agent>/<path>"),
-            Self::NoService => Some("git clone <url>, with git 1.6.6 or later"),
-            Self::UnknownService(_) => Some("services are git-upload-pack and git-receive-pack"),
             Self::Method { .. } => None,
         }
     }
@@ -169,10 +181,13 @@ fn target(path: &[u8]) -> Result<Target, RouteError> {
     Ok(Target { seat, repository })
 }
 
-fn service(query: Option<&str>) -> Result<Service, RouteError> {
-    let mut pairs = query.unwrap_or_default().split('&');
-    let name = pairs.find_map(|pair| pair.strip_prefix("service=")).ok_or(RouteError::NoService)?;
-    Service::from_name(name).ok_or_else(|| RouteError::UnknownService(shown(name.as_bytes())))
+/// The value of `service`, decoded; the last one counts, as for git.
+fn service(query: Option<&str>) -> Option<Vec<u8>> {
+    let mut pairs = query?.rsplit('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.find_map(|(name, value)| {
+        let decoded = |text: &str| percent_decode(&text.replace('+', " ")).unwrap_or_default();
+        (decoded(name) == b"service").then(|| decoded(value))
+    })
 }
 
 fn reading(method: &Method) -> Result<(), RouteError> {
@@ -248,15 +263,35 @@ mod tests {
                 "/%40ada/a%20b%2fc/info/refs?service=git-upload-pack",
                 Route::InfoRefs(target(Some("ada"), "a b/c"), upload),
             ),
+            (
+                "/a/info/refs?service=x&service=git%2Dupload-pack&",
+                Route::InfoRefs(target(None, "a"), upload),
+            ),
+            (
+                "/a/info/refs?service=git-upload-pack&service",
+                Route::Unknown(target(None, "a"), String::new()),
+            ),
+            (
+                "/a/info/refs?service=git+upload-pack",
+                Route::Unknown(target(None, "a"), "git upload-pack".to_owned()),
+            ),
+            ("/a/info/refs?x", Route::File(target(None, "a"), StoredFile::InfoRefs)),
+            ("/@ada/a/HEAD", Route::File(target(Some("ada"), "a"), StoredFile::Head)),
             ("/livez", Route::Live),
             ("/readyz", Route::Ready),
         ] {
             assert_eq!(get(path), Ok(expected), "{path}");
         }
         for (path, expected) in [
-            ("/a/git-upload-pack", Route::Request(target(None, "a"), upload)),
-            ("/@ada/a/git-receive-pack", Route::Request(target(Some("ada"), "a"), receive)),
-            ("/t/@ada/git-receive-pack", Route::Request(target(None, "t/@ada"), receive)),
+            ("/a/git-upload-pack", Route::Request(target(None, "a"), Way::Service(upload))),
+            (
+                "/@ada/a/git-receive-pack",
+                Route::Request(target(Some("ada"), "a"), Way::Service(receive)),
+            ),
+            (
+                "/t/@ada/git-receive-pack",
+                Route::Request(target(None, "t/@ada"), Way::Service(receive)),
+            ),
         ] {
             assert_eq!(post(path), Ok(expected), "{path}");
         }
@@ -272,7 +307,7 @@ mod tests {
             assert!(found.is_err_and(|e| e.starts_with("no git repository at ")), "{name:?}");
         }
         // Decoded once: what comes out is a name like any other.
-        let odd = Route::Request(target(None, "%2e%2e"), Service::UploadPack);
+        let odd = Route::Request(target(None, "%2e%2e"), Way::Service(Service::UploadPack));
         assert_eq!(post("/%252e%252e/git-upload-pack"), Ok(odd));
     }
 
@@ -282,15 +317,12 @@ mod tests {
         for (found, expected) in [
             (get("/"), unknown),
             (get("/a.git"), unknown),
-            (get("/a.git/HEAD"), unknown),
+            (get("/a.git/config"), unknown),
+            (get("/a.git/objects/info/config"), unknown),
             (post("/git-upload-pack-x"), unknown),
             (post("/xgit-upload-pack"), unknown),
-            (get("/a/info/refs"), "this server speaks smart HTTP only"),
-            (get("/a/info/refs?x"), "this server speaks smart HTTP only"),
-            (
-                get("/a/info/refs?service=git-upload-archive"),
-                "service not enabled: \"git-upload-archive\"",
-            ),
+            (post("/a/HEAD"), "method POST is not allowed here"),
+            (get("/a/git-upload-archive"), "method GET is not allowed here"),
             (post("/a/info/refs"), "method POST is not allowed here"),
             (get("/a/git-upload-pack"), "method GET is not allowed here"),
             (post("/livez"), "method POST is not allowed here"),

@@ -36,7 +36,7 @@ fn send_shared(answer: SharedFetch) -> ResponseBody {
 }
 
 /// Moves both halves on threads of their own; the body is what comes back.
-fn send(relay: Relay) -> ResponseBody {
+pub(super) fn send(relay: Relay) -> ResponseBody {
     let (request, answer) = relay.split();
     let (mut outlet, body) = Outlet::open();
     let span = tracing::Span::current();

@@ -15,6 +15,9 @@ pub enum ServiceError {
     /// The request is no push, and its client reads no side-bands.
     #[error(transparent)]
     Receive(#[from] ReceiveError),
+    /// A file of the repository cannot be read.
+    #[error("cannot read a file of the repository")]
+    File(#[source] io::Error),
     /// The referee does not do its part.
     #[error(transparent)]
     Referee(#[from] RefereeError),

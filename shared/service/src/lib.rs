@@ -7,6 +7,8 @@
 //! upload_pack::answer     one request of a fetch; small_fetch answers what takes no program,
 //!                         shared_fetch what many ask for
 //! receive_pack::answer    one push
+//! archive::answer         one archive, made by git
+//! files::open             refs and objects as files
 //! ```
 //!
 //! Everything here blocks and is to be called on threads that may. A request is read from any [`std::io::Read`]; an
@@ -15,7 +17,9 @@
 //! Never judges: what a push may do is decided behind one door, [`zit_referee::Repository`]. Knows no transport.
 
 pub mod advertise;
+pub mod archive;
 mod error;
+pub mod files;
 pub mod receive_pack;
 pub mod relay;
 pub mod shared_fetch;

@@ -10,6 +10,7 @@ use zit_model::RefName;
 use crate::error::{Doing, StoreError};
 use crate::fsio::Stamp;
 use crate::hooks::HookConfig;
+use crate::http_config::HttpConfig;
 
 /// How long git waits for a ref's lock. Source: git-config(1), `core.filesRefLockTimeout`.
 const REF_LOCK_WAIT: Duration = Duration::from_millis(100);
@@ -47,6 +48,8 @@ pub struct RepoConfig {
     pub advertise_atomic: bool,
     /// `repack.useDeltaBaseOffset`, on unless said otherwise: whether pushers may name a delta's base by its distance.
     pub ofs_delta: bool,
+    /// `http.*`.
+    pub http: HttpConfig,
     /// `core.filesRefLockTimeout`, at most ten seconds.
     pub ref_lock_wait: Duration,
     /// `core.packedRefsTimeout`, at most ten seconds.
@@ -165,6 +168,7 @@ fn interpret(file: &gix_config::File) -> RepoConfig {
         unborn: unborn(file),
         advertise_atomic: is_on("receive.advertiseAtomic"),
         ofs_delta: is_on("repack.useDeltaBaseOffset"),
+        http: HttpConfig::of(file),
         ref_lock_wait: wait("core.filesRefLockTimeout", REF_LOCK_WAIT),
         packed_refs_wait: wait("core.packedRefsTimeout", PACKED_REFS_WAIT),
         hooks: HookConfig::read(file),

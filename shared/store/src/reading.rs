@@ -1,12 +1,14 @@
 //! [`Reading`]: what a store gives to those who may not write. A referee hands it out, so that it stays the only writer.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use zit_model::{Oid, RefName};
 
 use crate::fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
 use crate::{
-    AnswerQuery, Head, RepoConfig, ResolvedHead, SharedAnswer, Store, StoreError, UploadPack,
+    AnswerQuery, Head, PackStream, RepoConfig, ResolvedHead, SharedAnswer, Store, StoreError,
+    UploadPack,
 };
 
 /// A store without its writing half.
@@ -74,6 +76,20 @@ impl Reading<'_> {
     /// As [`Store::answer`].
     pub fn answer(&self, query: AnswerQuery) -> Result<Option<SharedAnswer>, StoreError> {
         self.0.answer(query)
+    }
+
+    /// The folder of the repository's own objects.
+    #[must_use]
+    pub fn objects_dir(&self) -> PathBuf {
+        self.0.objects_dir()
+    }
+
+    /// Begins one request for an archive.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the program cannot be started.
+    pub fn archive(&self) -> Result<PackStream, StoreError> {
+        PackStream::archive(self.0.common_dir())
     }
 
     /// What answers every other fetch.

@@ -4,7 +4,7 @@
 //! request is written whole before the answer is read: a fetch request is bounded, an answer is not.
 
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::error::StoreError;
@@ -84,6 +84,15 @@ impl PackSource for UploadPack {
 }
 
 impl PackStream {
+    /// Stock git's `upload-archive`, for one request.
+    pub(crate) fn archive(git_dir: &Path) -> Result<Self, StoreError> {
+        let git = Git::at(git_dir, &["safe.directory=*"], "upload-archive");
+        let mut child = git.arg(git_dir).spawn()?;
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        Ok(Self { child, stdin, stdout, stderr })
+    }
+
     /// Where the request goes. Drop it to end the request. `None` the second time.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.stdin.take()

@@ -4,6 +4,7 @@
 //! order and side by side; `.config/nextest.toml` keeps the heavy ones apart.
 
 mod accepts;
+mod backend;
 mod beside;
 mod claims;
 mod crash;

@@ -60,7 +60,7 @@ fn wrong_methods_types_and_services_get_an_http_error() {
         ("POST", "/app.git/git-upload-pack", &[right]),
         ("POST", "/app.git/info/refs?service=git-receive-pack", &[right]),
         ("GET", "/app.git/info/refs?service=git-evil-pack", &[]),
-        ("GET", "/app.git/info/refs", &[]),
+        ("GET", "/app.git/objects/info/alternates/", &[]),
         ("GET", "/absent.git/info/refs?service=git-upload-pack", &[]),
         ("POST", "/absent.git/git-receive-pack", &[right]),
         ("GET", "/app.git/config", &[]),
