@@ -32,6 +32,8 @@ pub(crate) enum Command {
         /// Create it here; the directory must not exist or be empty
         path: PathBuf,
     },
+    /// Show what a repository has acknowledged, one transaction a line
+    Log(LogArgs),
     /// Play two agents against a repository made for the occasion, and show what each of them sees
     Demo(DemoOptions),
 }
@@ -55,6 +57,26 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_PACK)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_pack: u64,
+}
+
+/// The options of `log`.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// The repository; a server may have it open
+    #[arg(value_name = "REPO")]
+    pub(crate) path: PathBuf,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Start with record N instead of the oldest that is kept
+    #[arg(long, value_name = "N")]
+    pub(crate) since: Option<u64>,
+
+    /// Check every record and checkpoint, and show none
+    #[arg(long, conflicts_with = "since")]
+    pub(crate) verify: bool,
 }
 
 /// 2 GiB: more than most histories in one push, and a disk survives it.
@@ -94,6 +116,7 @@ mod tests {
         Commands:
           serve  Serve the repositories below a directory until stopped
           init   Create an empty bare repository
+          log    Show what a repository has acknowledged, one transaction a line
           demo   Play two agents against a repository made for the occasion, and show what each of them sees
           help   Print this message or the help of the given subcommand(s)
 

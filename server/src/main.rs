@@ -11,11 +11,12 @@ mod config;
 mod connection;
 mod demo;
 mod http;
+mod log;
 mod registry;
 mod serve;
 
 use std::error::Error;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -40,8 +41,10 @@ enum Failure {
     Store(#[from] zit_store::StoreError),
     #[error(transparent)]
     Demo(#[from] DemoError),
+    #[error(transparent)]
+    Log(#[from] log::LogError),
     #[error("cannot write to standard output")]
-    Output(#[source] std::io::Error),
+    Output(#[source] io::Error),
 }
 
 impl Failure {
@@ -51,6 +54,7 @@ impl Failure {
             Self::Serve(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Demo(error) => error.hint(),
+            Self::Log(error) => error.hint(),
             Self::Output(_) => None,
         }
     }
@@ -70,6 +74,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     config::start_log(&cli.log)?;
     match &cli.command {
         Command::Serve(args) => serve::serve(&Config::check(args)?)?,
+        Command::Log(args) => log::run(args, &mut io::BufWriter::new(io::stdout().lock()))?,
         Command::Demo(options) => demo::run(options)?,
         Command::Init { path } => {
             zit_store::Store::init(path)?;
@@ -80,7 +85,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
 }
 
 fn say(line: &str) -> Result<(), Failure> {
-    writeln!(std::io::stdout(), "{line}").map_err(Failure::Output)
+    writeln!(io::stdout(), "{line}").map_err(Failure::Output)
 }
 
 /// Says what went wrong and why on one line, and what to do on the next.

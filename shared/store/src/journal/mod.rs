@@ -54,6 +54,9 @@ use error::Doing;
 use file::{FileSlots, Mode};
 use frame::Payload;
 
+/// Where a repository's journal is, below its git directory.
+pub const JOURNAL_FOLDER: &str = "zit/journal";
+
 /// How many checkpoints are kept: the newest, and the one to fall back to.
 const KEPT_CHECKPOINTS: usize = 2;
 
@@ -149,7 +152,7 @@ impl Journal {
         *lock(&journal.checkpoint) = base.seq;
         journal.check_base(base)?;
         *lock(&journal.tail) = base;
-        journal.catch_up()?;
+        journal.follow(drop)?;
         Ok((journal, checkpoint))
     }
 
@@ -192,15 +195,8 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Damaged`] when it does not continue the chain, else as the slots say.
     pub fn catch_up(&self) -> Result<Vec<Record>, JournalError> {
-        let mut tail = lock(&self.tail);
-        let mut walk = Walk::after(self, tail.seq, tail.hash);
         let mut records = Vec::new();
-        while let Some(batch) = walk.next_batch()? {
-            if let Some((record, hash)) = batch.last() {
-                (tail.seq, tail.hash) = (record.seq, *hash);
-            }
-            records.extend(batch.into_iter().map(|(record, _)| record));
-        }
+        self.follow(|record| records.push(record))?;
         Ok(records)
     }
 
@@ -295,6 +291,19 @@ impl Journal {
             }
         }
         Ok(Verified { records: (first, last.next()), checkpoints: count })
+    }
+
+    /// Moves the tail to the end of what is there, past each record.
+    fn follow(&self, mut pass: impl FnMut(Record)) -> Result<(), JournalError> {
+        let mut tail = lock(&self.tail);
+        let mut walk = Walk { journal: self, next: tail.seq.next(), prev: Some(tail.hash) };
+        while let Some(batch) = walk.next_batch()? {
+            for (record, hash) in batch {
+                (tail.seq, tail.hash) = (record.seq, hash);
+                pass(record);
+            }
+        }
+        Ok(())
     }
 
     fn create(&self, first: Seq, frame: &[u8]) -> Result<(), JournalError> {
@@ -438,11 +447,7 @@ struct Walk<'a> {
     prev: Option<ChainHash>,
 }
 
-impl<'a> Walk<'a> {
-    fn after(journal: &'a Journal, seq: Seq, hash: ChainHash) -> Self {
-        Self { journal, next: seq.next(), prev: Some(hash) }
-    }
-
+impl Walk<'_> {
     /// The batch that holds the record wanted next; `None` when there is none.
     fn next_batch(&mut self) -> Result<Option<Vec<(Record, ChainHash)>>, JournalError> {
         let Some(Slot { frame, place }) = self.journal.slots.find(self.next)? else {
