@@ -1,7 +1,10 @@
 //! Which repositories there are, and the ones that are open.
 //!
 //! [`Registry::open`] finds the repository that a URL's path names, opens it once, and hands out the same
-//! `Repository` from then on: there is one referee for each, whatever its URLs. A failure to open is not remembered.
+//! `Repository` from then on: there is one referee for each, whatever its URLs. A failure to open is not remembered, and
+//! neither is a repository that was removed, moved, or replaced by another at its path.
+//!
+//! [`Registry::sweep`] closes what nobody uses.
 //!
 //! Never leaves the root: a path that symbolic links lead elsewhere names nothing.
 
@@ -13,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use zit_model::Instant;
 use zit_referee::{Clock, RefereeError, Repository};
 
 use crate::http::route::RepositoryPath;
@@ -23,6 +27,9 @@ const SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];
 /// The file that marks a repository for export. Source: `git-http-backend`.
 const EXPORT_OK: &str = "git-daemon-export-ok";
 
+/// How long a repository stays open that nobody asks for. Opening it again takes a few milliseconds.
+const MAX_UNUSED: Duration = Duration::from_mins(15);
+
 /// The repositories below one root.
 pub(crate) struct Registry {
     root: PathBuf,
@@ -32,17 +39,32 @@ pub(crate) struct Registry {
     slots: Mutex<HashMap<PathBuf, Slot>>,
 }
 
-/// The place of one git directory. Whoever holds the inner lock opens the repository; others wait for that alone.
+/// The place of one git directory. Whoever holds the inner lock opens or closes the repository; others wait for that
+/// alone.
 #[derive(Clone)]
 struct Slot {
     /// Which directory it is: one that was removed and made again at the same path is another.
     file: FileId,
-    open: Arc<Mutex<Option<Arc<Repository>>>>,
+    open: Arc<Mutex<Option<Open>>>,
 }
 
-/// A file's device and inode.
+/// An open repository.
+struct Open {
+    repository: Arc<Repository>,
+    /// When it was last asked for.
+    used: Instant,
+}
+
+/// A directory's device, inode, and when it was made, if the file system knows: inodes are used again.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct FileId(u64, u64);
+struct FileId(u64, u64, Option<SystemTime>);
+
+impl FileId {
+    fn of(path: &Path) -> io::Result<Self> {
+        let metadata = fs::metadata(path)?;
+        Ok(Self(metadata.dev(), metadata.ino(), metadata.created().ok()))
+    }
+}
 
 /// Why there is no repository to talk to.
 #[derive(Debug, thiserror::Error)]
@@ -103,29 +125,80 @@ impl Registry {
         let slot = self.slot(&git_dir).map_err(look)?;
         let mut open = lock(&slot.open);
         // A referee that ended is dropped here; its lock goes with the last request that still holds it.
-        if open.as_ref().is_some_and(|repository| repository.has_ended()) {
+        if open.as_ref().is_some_and(|open| open.repository.has_ended()) {
             tracing::error!(git_dir = %git_dir.display(), "the referee ended; opening again");
             *open = None;
         }
-        if let Some(repository) = &*open {
-            return Ok(Arc::clone(repository));
+        let used = self.clock.now().monotonic;
+        if let Some(open) = &mut *open {
+            open.used = used;
+            return Ok(Arc::clone(&open.repository));
         }
         tracing::info!(git_dir = %git_dir.display(), "opening repository");
         let repository = Repository::open(&git_dir, Arc::clone(&self.clock))
             .map_err(|source| RegistryError::Open { name: name.clone(), source })?;
-        Ok(Arc::clone(open.insert(Arc::new(repository))))
+        let repository = Arc::new(repository);
+        *open = Some(Open { repository: Arc::clone(&repository), used });
+        Ok(repository)
+    }
+
+    /// Closes the repositories that nobody has asked for in [`MAX_UNUSED`], and those whose directory is gone. Blocks.
+    ///
+    /// One with claims or open items stays: how old they are is known only while it is open.
+    pub(crate) fn sweep(&self) {
+        let now = self.clock.now().monotonic;
+        let slots: Vec<_> = lock(&self.slots).iter().map(|(p, s)| (p.clone(), s.clone())).collect();
+        for (path, slot) in slots {
+            let is_there = FileId::of(&path).is_ok_and(|file| file == slot.file);
+            // Whoever holds it is using it.
+            let Ok(mut open) = slot.open.try_lock() else { continue };
+            let close = open.as_ref().is_some_and(|open| !is_there || open.is_idle(now));
+            if close {
+                tracing::info!(git_dir = %path.display(), is_there, "closing repository");
+                // Not before the lock of its file is free may another request open it again.
+                *open = None;
+            }
+            if open.is_none() {
+                self.forget(&path, &slot);
+            }
+        }
     }
 
     fn slot(&self, git_dir: &Path) -> io::Result<Slot> {
-        let metadata = fs::metadata(git_dir)?;
-        let file = FileId(metadata.dev(), metadata.ino());
+        let file = FileId::of(git_dir)?;
         let mut slots = lock(&self.slots);
         if let Some(slot) = slots.get(git_dir).filter(|slot| slot.file == file) {
             return Ok(slot.clone());
         }
+        // One that was moved is open at the path where it was, and another may have been here.
+        let is_stale = |path: &PathBuf, slot: &mut Slot| slot.file == file || path == git_dir;
+        let stale: Vec<_> = slots.extract_if(is_stale).collect();
         let slot = Slot { file, open: Arc::default() };
         slots.insert(git_dir.to_owned(), slot.clone());
+        // Closing waits for the referee; only who wants the new slot has to.
+        drop(slots);
+        drop(stale);
         Ok(slot)
+    }
+
+    /// Removes a slot that is not taken. To be called with its lock held, so that nobody opens in it meanwhile.
+    fn forget(&self, path: &Path, slot: &Slot) {
+        let mut slots = lock(&self.slots);
+        let is_same = slots.get(path).is_some_and(|found| Arc::ptr_eq(&found.open, &slot.open));
+        // The map's and the caller's: whoever else has it is about to open in it.
+        if is_same && Arc::strong_count(&slot.open) == 2 {
+            slots.remove(path);
+        }
+    }
+}
+
+impl Open {
+    fn is_idle(&self, now: Instant) -> bool {
+        let unused = now.since(self.used);
+        // A repository that is used now was asked for by somebody who still holds it.
+        unused >= MAX_UNUSED
+            && Arc::strong_count(&self.repository) == 1
+            && self.repository.is_timeless()
     }
 }
 
@@ -173,6 +246,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use zit_referee::ManualClock;
+    use zit_store::{Access, Store, StoreError};
+
     use super::*;
 
     fn git_dir(path: &Path) {
@@ -197,6 +273,57 @@ mod tests {
         fs::create_dir(&root).unwrap();
         let root = root.canonicalize().unwrap();
         (dir, root)
+    }
+
+    fn name(name: &str) -> RepositoryPath {
+        RepositoryPath::new(name.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_repository_that_nobody_uses_is_closed_and_opened_again() {
+        let (_dir, root) = world();
+        let path = root.join("a.git");
+        Store::init(&path).unwrap();
+        let clock = Arc::new(ManualClock::default());
+        let registry = Registry::new(root, clock.clone());
+        let is_closed = || Store::open(&path, Access::Referee).is_ok();
+        let held = registry.open(&name("a")).unwrap();
+        clock.advance(MAX_UNUSED);
+        registry.sweep();
+        assert!(!is_closed(), "a request still holds it");
+        drop(held);
+        registry.open(&name("a")).unwrap();
+        clock.advance(MAX_UNUSED / 2);
+        registry.sweep();
+        assert!(!is_closed(), "it was used not long ago");
+        clock.advance(MAX_UNUSED / 2);
+        registry.sweep();
+        assert!(is_closed());
+        assert!(lock(&registry.slots).is_empty());
+        registry.open(&name("a")).unwrap();
+        assert!(!is_closed());
+    }
+
+    #[test]
+    fn a_repository_that_was_moved_or_replaced_is_not_taken_for_the_old_one() {
+        let (_dir, root) = world();
+        let registry = Registry::new(root.clone(), Arc::new(ManualClock::default()));
+        let (a, b) = (root.join("a.git"), root.join("b.git"));
+        Store::init(&a).unwrap();
+        let old = Arc::downgrade(&registry.open(&name("a")).unwrap());
+        fs::rename(&a, &b).unwrap();
+        let absent = registry.open(&name("a"));
+        assert!(matches!(absent, Err(RegistryError::Absent(_))));
+        registry.open(&name("b")).unwrap();
+        assert!(old.upgrade().is_none(), "one referee a repository");
+        // Removed and made again, mostly with the same inode.
+        fs::remove_dir_all(&b).unwrap();
+        Store::init(&b).unwrap();
+        registry.open(&name("b")).unwrap();
+        assert!(matches!(Store::open(&b, Access::Referee), Err(StoreError::InUse(_))));
+        fs::remove_dir_all(&b).unwrap();
+        registry.sweep();
+        assert!(lock(&registry.slots).is_empty(), "one that is gone is closed");
     }
 
     #[test]

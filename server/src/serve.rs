@@ -103,6 +103,7 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     let connections = GracefulShutdown::new();
     tokio::select! {
         () = accept(&listener, &edge, &connections) => {}
+        () = Arc::clone(&edge).keep_tidy() => {}
         () = stop.asked() => {}
     }
     drop(listener);

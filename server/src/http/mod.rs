@@ -24,7 +24,7 @@ mod ways;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
 use hyper::header::EXPECT;
@@ -44,6 +44,9 @@ use self::route::{RepositoryPath, Route, Target};
 use self::ways::{ClosedError, Way};
 use crate::registry::Registry;
 
+/// How often repositories that nobody uses are looked for.
+const SWEEP: Duration = Duration::from_mins(1);
+
 /// What all requests share.
 pub(crate) struct Edge {
     registry: Registry,
@@ -55,6 +58,18 @@ impl Edge {
     /// An edge in front of the repositories of `registry`.
     pub(crate) fn new(registry: Registry, limits: PackLimits) -> Self {
         Self { registry, limits, n_requests: AtomicU64::new(0) }
+    }
+
+    /// Closes repositories that nobody uses, now and then, for ever.
+    pub(crate) async fn keep_tidy(self: Arc<Self>) {
+        let mut interval = tokio::time::interval(SWEEP);
+        loop {
+            interval.tick().await;
+            let edge = Arc::clone(&self);
+            if let Err(error) = tokio::task::spawn_blocking(move || edge.registry.sweep()).await {
+                tracing::error!(%error, "repositories are not closed");
+            }
+        }
     }
 
     /// Answers one request.

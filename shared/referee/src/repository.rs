@@ -91,6 +91,14 @@ impl Repository {
         self.actor.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
+    /// Whether nothing is known that closing the repository would forget: there are no claims and no open items, whose
+    /// ages are kept in memory.
+    #[must_use]
+    pub fn is_timeless(&self) -> bool {
+        self.status(None)
+            .is_ok_and(|status| status.view.claims.is_empty() && status.view.items.is_empty())
+    }
+
     /// The repository's reading half. Only the referee writes.
     #[must_use]
     pub fn reading(&self) -> Reading<'_> {

@@ -15,6 +15,7 @@ mod hostile;
 mod http2;
 mod injection;
 mod interop;
+mod live;
 mod refs;
 mod seats;
 mod shared_fetch;

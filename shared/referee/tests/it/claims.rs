@@ -23,6 +23,19 @@ fn a_claim_is_granted_and_its_ref_is_reported_with_the_document() {
 }
 
 #[test]
+fn a_repository_is_timeless_while_nothing_in_it_has_an_age() {
+    let (world, main) = World::new();
+    assert!(world.repository().is_timeless());
+    world.push("ada", &[claim("src/a.rs#one")], &[]).ok();
+    assert!(!world.repository().is_timeless(), "a lease runs");
+    world.push("ada", &[release("src/a.rs#one")], &[]).ok();
+    assert!(world.repository().is_timeless());
+    let work = world.commit(Some(main), &[("src/a.rs", &source("9", "2"))]);
+    world.push("ada", &[create("refs/heads/work", work)], &[]).ok();
+    assert!(!world.repository().is_timeless(), "an item is open");
+}
+
+#[test]
 fn a_claim_on_what_does_not_exist_yet_is_granted() {
     let (world, _) = World::new();
     world.push("ada", &[claim("src/new.rs#later")], &[]).ok();

@@ -1,0 +1,173 @@
+//! What an administrator changes under a running server is seen by the next request.
+
+use std::fs;
+
+use zit_tests::curl::curl;
+use zit_tests::world::text;
+use zit_tests::{Git, Server, World, server};
+
+/// One change, and what a client sees of `app` afterwards: the lines of `git ls-remote --symref` without the tabs, or
+/// part of what it says when it fails.
+struct Change {
+    what: &'static str,
+    make: fn(&World, &Git),
+    seen: Seen,
+}
+
+enum Seen {
+    /// These refs, and no others.
+    Refs(&'static [&'static str]),
+    /// No repository, or nothing to fetch.
+    Refused(&'static str),
+}
+
+const CHANGES: &[Change] = &[
+    Change {
+        what: "it appears",
+        make: |world, _| {
+            server::seeded(world, "app.git", &[("a.txt", "a\n")]);
+        },
+        seen: Seen::Refs(&["HEAD", "refs/heads/main", "refs/zit/current"]),
+    },
+    Change {
+        what: "a branch is made",
+        make: |_, bare| {
+            bare.ok(["update-ref", "refs/heads/topic", "main"]);
+        },
+        seen: Seen::Refs(&["HEAD", "refs/heads/main", "refs/heads/topic", "refs/zit/current"]),
+    },
+    Change {
+        what: "refs and objects are packed",
+        make: |_, bare| {
+            bare.ok(["gc", "--quiet"]);
+        },
+        seen: Seen::Refs(&["HEAD", "refs/heads/main", "refs/heads/topic", "refs/zit/current"]),
+    },
+    Change {
+        what: "a packed branch goes",
+        make: |_, bare| {
+            bare.ok(["branch", "--quiet", "-D", "topic"]);
+        },
+        seen: Seen::Refs(&["HEAD", "refs/heads/main", "refs/zit/current"]),
+    },
+    Change {
+        what: "HEAD names a branch to come",
+        make: |_, bare| {
+            bare.ok(["symbolic-ref", "HEAD", "refs/heads/later"]);
+        },
+        seen: Seen::Refs(&["refs/heads/main", "refs/zit/current"]),
+    },
+    Change {
+        what: "it is closed to fetchers",
+        make: |_, bare| {
+            bare.ok(["config", "http.uploadpack", "false"]);
+        },
+        seen: Seen::Refused("service not enabled: 'upload-pack'"),
+    },
+    Change {
+        what: "it is opened again",
+        make: |_, bare| {
+            bare.ok(["config", "--unset", "http.uploadpack"]);
+        },
+        seen: Seen::Refs(&["refs/heads/main", "refs/zit/current"]),
+    },
+    Change {
+        what: "it is moved away",
+        make: |world, bare| {
+            fs::rename(bare.dir(), world.root().join("moved.git")).expect("the root is writable");
+        },
+        seen: Seen::Refused("no git repository at"),
+    },
+    Change {
+        what: "it is moved back",
+        make: |world, bare| {
+            fs::rename(world.root().join("moved.git"), bare.dir()).expect("the root is writable");
+        },
+        seen: Seen::Refs(&["refs/heads/main", "refs/zit/current"]),
+    },
+    Change {
+        what: "another takes its place",
+        make: |world, bare| {
+            fs::remove_dir_all(bare.dir()).expect("the root is writable");
+            let other = server::seeded(world, "other.git", &[("b.txt", "b\n")]);
+            fs::rename(other.dir(), bare.dir()).expect("the root is writable");
+            bare.ok(["tag", "other", "main"]);
+        },
+        seen: Seen::Refs(&["HEAD", "refs/heads/main", "refs/tags/other", "refs/zit/current"]),
+    },
+    Change {
+        what: "it is gone",
+        make: |_, bare| {
+            fs::remove_dir_all(bare.dir()).expect("the root is writable");
+        },
+        seen: Seen::Refused("no git repository at"),
+    },
+    Change {
+        what: "an empty one appears",
+        make: |world, _| {
+            server::init(world, "app.git");
+        },
+        seen: Seen::Refs(&[]),
+    },
+];
+
+#[test]
+fn the_next_request_sees_every_change() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let bare = world.git().at(world.root().join("app.git"));
+    for Change { what, make, seen } in CHANGES {
+        make(&world, &bare);
+        for version in ["0", "2"] {
+            let git = world.git().with_config(format!("protocol.version={version}"));
+            let run = git.run(["ls-remote", &server.url("app")]);
+            match seen {
+                Seen::Refs(expected) => {
+                    let listed = run.ok().text();
+                    let names: Vec<&str> =
+                        listed.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+                    assert_eq!(names, *expected, "{what}, protocol {version}");
+                }
+                Seen::Refused(why) => drop(run.failed().says(why)),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_repository_that_takes_anothers_place_can_be_pushed_to() {
+    let world = World::new();
+    let first = server::seeded(&world, "app.git", &[("a.txt", "a\n")]);
+    let server = Server::start(&world);
+    let clone = world.git().clone_of(&server.url("app"), "clone");
+    clone.ok(["push", "--quiet", "origin", "HEAD:refs/heads/one"]);
+    fs::remove_dir_all(first.dir()).unwrap();
+    let second = server::init(&world, "app.git");
+    clone.ok(["push", "--quiet", "origin", "HEAD:refs/heads/main"]);
+    assert_eq!(second.resolve("refs/heads/main"), clone.resolve("HEAD"));
+    assert_eq!(second.resolve("refs/heads/one"), None);
+    second.ok(["fsck", "--strict"]);
+}
+
+#[test]
+fn an_idle_repository_costs_little_memory() {
+    const N_REPOSITORIES: u64 = 100;
+    const MAX_KIB: u64 = 200;
+    let world = World::new();
+    let first = server::seeded(&world, "r0.git", &[("a.txt", "a\n")]);
+    for n in 1..=N_REPOSITORIES {
+        let copy = world.root().join(format!("r{n}.git"));
+        world.git().ok(["clone", "--quiet", "--mirror", text(first.dir()), text(&copy)]);
+    }
+    let server = Server::start(&world);
+    let ask = |n: u64| {
+        let url = server.url(&format!("r{n}/info/refs?service=git-receive-pack"));
+        assert_eq!(curl(&world, &[&url], b"").status, 200, "r{n}");
+    };
+    // What the first ones cost is the server's own.
+    (0..10).for_each(ask);
+    let before = server.peak_resident_kib();
+    (10..=N_REPOSITORIES).for_each(ask);
+    let each = (server.peak_resident_kib() - before) / (N_REPOSITORIES - 10);
+    assert!(each < MAX_KIB, "{each} KiB each");
+}
