@@ -12,6 +12,7 @@ mod connection;
 mod demo;
 mod http;
 mod log;
+mod maintenance;
 mod registry;
 mod serve;
 

@@ -18,6 +18,7 @@ use zit_store::PackLimits;
 use crate::config::Config;
 use crate::connection::Protocols;
 use crate::http::Edge;
+use crate::maintenance::Maintainer;
 use crate::registry::Registry;
 
 /// How many connections are open at once; more wait in the system's queue.
@@ -83,13 +84,15 @@ pub(crate) fn serve(config: &Config) -> Result<(), ServeError> {
         .max_blocking_threads(MAX_REQUESTS * THREADS_PER_REQUEST)
         .build()
         .map_err(ServeError::Runtime)?;
-    let served = runtime.block_on(run(config));
+    let maintainer = Maintainer::start().map_err(ServeError::Runtime)?;
+    let served = runtime.block_on(run(config, &maintainer));
+    drop(maintainer);
     // A push whose client has gone may still be at work; it is recovered at the next start if it is cut off.
     runtime.shutdown_timeout(MAX_FAREWELL);
     served
 }
 
-async fn run(config: &Config) -> Result<(), ServeError> {
+async fn run(config: &Config, maintainer: &Maintainer) -> Result<(), ServeError> {
     let address = config.listen();
     let listen = |source| ServeError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(listen)?;
@@ -99,7 +102,7 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     let registry = Registry::new(config.root().to_owned(), Arc::new(SystemClock::start()))
         .marked_only(config.marked_only);
     let limits = PackLimits { max_bytes: config.max_pack, max_objects: MAX_PACK_OBJECTS };
-    let edge = Arc::new(Edge::new(registry, limits));
+    let edge = Arc::new(Edge::new(registry, limits).maintained(maintainer.nudges()));
     let connections = GracefulShutdown::new();
     tokio::select! {
         () = accept(&listener, &edge, &connections) => {}
@@ -107,6 +110,7 @@ async fn run(config: &Config) -> Result<(), ServeError> {
         () = stop.asked() => {}
     }
     drop(listener);
+    maintainer.stop();
     tracing::info!(connections = connections.count(), "stopping");
     tokio::select! {
         () = connections.shutdown() => {}

@@ -42,6 +42,7 @@ use self::headers::Encoding;
 use self::respond::EdgeError;
 use self::route::{RepositoryPath, Route, Target};
 use self::ways::{ClosedError, Way};
+use crate::maintenance::Nudges;
 use crate::registry::Registry;
 
 /// How often repositories that nobody uses are looked for.
@@ -51,13 +52,19 @@ const SWEEP: Duration = Duration::from_mins(1);
 pub(crate) struct Edge {
     registry: Registry,
     limits: PackLimits,
+    nudges: Option<Nudges>,
     n_requests: AtomicU64,
 }
 
 impl Edge {
     /// An edge in front of the repositories of `registry`.
     pub(crate) fn new(registry: Registry, limits: PackLimits) -> Self {
-        Self { registry, limits, n_requests: AtomicU64::new(0) }
+        Self { registry, limits, nudges: None, n_requests: AtomicU64::new(0) }
+    }
+
+    /// The same, with somebody who is told of pushes.
+    pub(crate) fn maintained(self, nudges: Nudges) -> Self {
+        Self { nudges: Some(nudges), ..self }
     }
 
     /// Closes repositories that nobody uses, now and then, for ever.
@@ -137,14 +144,15 @@ impl Edge {
             Route::Request(target, way) => {
                 let (caller, name) = caller(parts, target, way)?;
                 let version = headers::protocol(&parts.headers);
-                let limits = self.limits;
+                let (limits, nudges) = (self.limits, self.nudges.clone());
                 let repository = blocking(move || self.open(&name, way)).await?;
                 // A repository that is not there, or closed, matters more than how it is asked.
                 let encoding = match way.request_type() {
                     Some(expected) => headers::encoding(&parts.headers, expected)?,
                     None => Encoding::Identity,
                 };
-                let request = PostedRequest { way, repository, caller, version, encoding, limits };
+                let request =
+                    PostedRequest { way, repository, caller, version, encoding, limits, nudges };
                 return Ok(Understood::Request(request));
             }
         };
@@ -189,15 +197,19 @@ struct PostedRequest {
     version: ProtocolVersion,
     encoding: Encoding,
     limits: PackLimits,
+    nudges: Option<Nudges>,
 }
 
 impl PostedRequest {
     async fn answer(self, body: Incoming) -> Result<Response<ResponseBody>, EdgeError> {
-        let Self { way, repository, caller, version, encoding, limits } = self;
+        let Self { way, repository, caller, version, encoding, limits, nudges } = self;
         let body = RequestBody::receive(body, encoding);
         blocking(move || match way {
             Way::Service(Service::UploadPack) => upload_pack::answer(&repository, version, body),
             Way::Service(Service::ReceivePack) => {
+                if let Some(nudges) = nudges {
+                    nudges.pushed(&repository);
+                }
                 receive_pack::answer(repository, caller, limits, body)
             }
             Way::Archive => {

@@ -14,7 +14,8 @@ use zit_model::refs::{self, Address, Request};
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Oid, RefName, Resource};
 use zit_store::{
-    Access, Audience, Objects, PackLimits, Quarantine, Reading, Store, StoreError, StoredRef,
+    Access, Audience, Maintained, Objects, PackLimits, Quarantine, Reading, Stop, Store,
+    StoreError, StoredRef,
 };
 use zit_wire::ls_refs::Prefixes;
 use zit_wire::receive::PushRequest;
@@ -109,6 +110,19 @@ impl Repository {
     #[must_use]
     pub fn runs_hooks(&self) -> bool {
         self.store.hooks().is_ok_and(|hooks| hooks.any())
+    }
+
+    /// Folds packs, loose objects and refs if enough has piled up; `None` when not. May take minutes, and nobody else
+    /// waits for it: no ref moves and no object goes.
+    ///
+    /// # Errors
+    /// As [`Store::maintain`].
+    pub fn maintain_if_due(&self, stop: &Stop) -> Result<Option<Maintained>, StoreError> {
+        if !self.store.is_maintenance_due()? {
+            return Ok(None);
+        }
+        tracing::info!(git_dir = %self.store.git_dir().display(), "maintenance is due");
+        self.store.maintain(stop).map(Some)
     }
 
     /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own.

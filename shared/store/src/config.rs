@@ -22,6 +22,14 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// How many bytes the kept answers to fetches may have together: a few clones of a large history.
 const ANSWER_CACHE: u64 = 1024 * 1024 * 1024;
 
+/// How many packs are too many, where `gc.autoPackLimit` is unset. git's 50 is for a person's clone; each pack costs a
+/// lookup in every search for an object, and a history of millions of objects folds into less than this.
+const MAX_PACKS: usize = 32;
+
+/// How many loose objects are too many, where `gc.auto` is unset. Each one costs a file and, to be sent, a process of git
+/// its compression.
+const MAX_LOOSE: usize = 2000;
+
 /// What `<git dir>/config` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one setting of git's")]
@@ -34,6 +42,8 @@ pub struct RepoConfig {
     pub allow_filter: bool,
     /// `zit.answerCache`: how many bytes the kept answers to fetches may have together; 0 keeps none.
     pub answer_cache: u64,
+    /// When maintenance is due; `None` when `gc.auto` is 0 or `maintenance.auto` is false.
+    pub maintenance: Option<MaintenanceLimits>,
     /// What a fetch by protocol 0 or 1 may want beside what is advertised.
     pub wants: Wants,
     /// `uploadpack.allowRefInWant`: whether a want may name a ref.
@@ -67,6 +77,15 @@ pub enum Unborn {
     Allow,
     /// They are not.
     Ignore,
+}
+
+/// How much may pile up before it is folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaintenanceLimits {
+    /// `gc.autoPackLimit`: packs that may be folded; 0 does not count them.
+    pub max_packs: usize,
+    /// `gc.auto`: loose objects; at least 1.
+    pub max_loose: usize,
 }
 
 /// Which objects a fetch may want by their oid; each includes the ones before.
@@ -153,6 +172,7 @@ fn interpret(file: &gix_config::File) -> RepoConfig {
             None => ANSWER_CACHE,
             Some(n_bytes) => u64::try_from(n_bytes).unwrap_or(0),
         },
+        maintenance: maintenance(file),
         wants: if is("uploadpack.allowAnySHA1InWant") {
             Wants::Any
         } else if is("uploadpack.allowReachableSHA1InWant") {
@@ -182,6 +202,19 @@ fn unborn(file: &gix_config::File) -> Unborn {
         // git dies of any other word.
         Some(_) | None => Unborn::Advertise,
     }
+}
+
+/// # Source
+/// git's `builtin/gc.c`, `need_to_gc` and `too_many_packs`: zero or less is never.
+fn maintenance(file: &gix_config::File) -> Option<MaintenanceLimits> {
+    let number = |key: &str, default| match file.integer(key).ok().flatten() {
+        None => default,
+        Some(n) => usize::try_from(n).unwrap_or(0),
+    };
+    let is_on = file.boolean("maintenance.auto").ok().flatten().unwrap_or(true);
+    let max_loose = number("gc.auto", MAX_LOOSE);
+    let max_packs = number("gc.autoPackLimit", MAX_PACKS);
+    (is_on && max_loose > 0).then_some(MaintenanceLimits { max_packs, max_loose })
 }
 
 fn mainline(name: &[u8]) -> Option<RefName> {
@@ -247,6 +280,21 @@ mod tests {
         assert_eq!(read("[zit]\nanswerCache = 2m\n").answer_cache, 2 << 20);
         for none in ["0", "-1"] {
             assert_eq!(read(&format!("[zit]\nanswerCache = {none}\n")).answer_cache, 0);
+        }
+    }
+
+    #[test]
+    fn maintenance_is_turned_off_as_git_turns_it_off() {
+        let default = MaintenanceLimits { max_packs: MAX_PACKS, max_loose: MAX_LOOSE };
+        for (text, expected) in [
+            ("", Some(default)),
+            ("[gc]\nauto = 0\n", None),
+            ("[gc]\nauto = -1\n", None),
+            ("[maintenance]\nauto = false\n", None),
+            ("[gc]\nauto = 9\n", Some(MaintenanceLimits { max_loose: 9, ..default })),
+            ("[gc]\nautoPackLimit = 0\n", Some(MaintenanceLimits { max_packs: 0, ..default })),
+        ] {
+            assert_eq!(read(text).maintenance, expected, "{text:?}");
         }
     }
 

@@ -19,6 +19,10 @@ pub const CRASH_POINTS: &[&str] = &[
     "tx.done",
 ];
 
+/// Every crash point of maintenance, in order.
+pub const MAINTENANCE_CRASH_POINTS: &[&str] =
+    &["maintain.refs", "maintain.objects", "maintain.graph"];
+
 /// Where this process is to die, and at which visit.
 struct Planned {
     name: String,

@@ -4,17 +4,25 @@
 //! program, so a result depends on the repository and the arguments only. Nothing here reads the terminal.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use bstr::ByteSlice;
+use rustix::process::{Pid, setpriority_process};
+
+use crate::maintain::Stop;
 
 /// How much of what a program says is kept, in bytes. Enough for git's first complaint and its context.
 const MAX_SAID: usize = 2000;
 
 /// How much of a program's standard error is read before the rest is thrown away, in bytes.
 const MAX_STDERR: u64 = 64 * 1024;
+
+/// The lowest priority that Unix knows, for work that nobody waits for.
+const LOWEST: i32 = 19;
 
 /// Why a git program did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -150,35 +158,58 @@ impl Git {
         feed: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<Finished, GitError> {
         let name = self.name.clone();
-        let lost = |source| GitError::Pipe { command: name.clone(), source };
-        let mut child = self.spawn()?;
-        let mut stdin = child.stdin.take();
-        let stdout = child.stdout.take();
-        let stderr = child.stderr.take();
-        let (written, stdout, stderr) = std::thread::scope(|scope| {
-            let stdout = scope.spawn(|| read_all(stdout));
-            let stderr = scope.spawn(|| read_start(stderr));
-            let written = match stdin.as_mut() {
-                Some(stdin) => feed(stdin),
-                None => Ok(()),
-            };
-            drop(stdin.take());
-            if written.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe) {
-                // Already gone is as good as killed.
-                let _ = child.kill();
-            }
-            (written, stdout.join(), stderr.join())
-        });
-        let status = child.wait().map_err(lost)?;
-        match written {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(lost(error)),
-            Ok(()) | Err(_) => {}
-        }
-        let gone = || io::Error::other("a reader of its output panicked");
-        let stdout = stdout.map_err(|_| lost(gone()))?.map_err(lost)?;
-        let stderr = stderr.map_err(|_| lost(gone()))?.map_err(lost)?;
-        Ok(Finished { status, stdout, stderr, name })
+        let child = self.spawn()?;
+        attend(name, child, feed)
     }
+
+    /// Runs it to the end at the lowest priority, in a process group that `stop` ends, with `stdin` to read from.
+    pub(crate) fn in_background(mut self, stdin: &File, stop: &Stop) -> Result<Finished, GitError> {
+        let name = self.name.clone();
+        let failed = |source| GitError::Start { command: name.clone(), source };
+        self.command.stdin(stdin.try_clone().map_err(failed)?).process_group(0);
+        let child = self.command.spawn().map_err(failed)?;
+        // Before it starts others, or nearly so; none of them matters much.
+        if let Err(error) = setpriority_process(Some(Pid::from_child(&child)), LOWEST) {
+            tracing::debug!(%error, "maintenance runs at the usual priority");
+        }
+        let _running = stop.running(&child);
+        attend(name, child, |_| Ok(()))
+    }
+}
+
+/// Sees a program to its end while `feed` writes its standard input, if that is a pipe.
+fn attend(
+    name: String,
+    mut child: Child,
+    feed: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<Finished, GitError> {
+    let lost = |source| GitError::Pipe { command: name.clone(), source };
+    let mut stdin = child.stdin.take();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
+    let (written, stdout, stderr) = std::thread::scope(|scope| {
+        let stdout = scope.spawn(|| read_all(stdout));
+        let stderr = scope.spawn(|| read_start(stderr));
+        let written = match stdin.as_mut() {
+            Some(stdin) => feed(stdin),
+            None => Ok(()),
+        };
+        drop(stdin.take());
+        if written.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+            // Already gone is as good as killed.
+            let _ = child.kill();
+        }
+        (written, stdout.join(), stderr.join())
+    });
+    let status = child.wait().map_err(lost)?;
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(lost(error)),
+        Ok(()) | Err(_) => {}
+    }
+    let gone = || io::Error::other("a reader of its output panicked");
+    let stdout = stdout.map_err(|_| lost(gone()))?.map_err(lost)?;
+    let stderr = stderr.map_err(|_| lost(gone()))?.map_err(lost)?;
+    Ok(Finished { status, stdout, stderr, name })
 }
 
 impl Finished {

@@ -16,6 +16,10 @@
 //! [`Store::fetch`] answers what is small and plain. Of the rest, [`Store::answer`] makes once what many ask for, and all
 //! else goes to [`Store::pack_source`].
 //!
+//! # Beside both
+//!
+//! [`Store::maintain`] folds what pushes leave into few packs, when [`Store::is_maintenance_due`] says so.
+//!
 //! # Invariants
 //!
 //! - The repository is an ordinary one. Stock git, run in it at any moment, sees it consistent, and its locks are
@@ -40,6 +44,7 @@ mod hooks;
 mod http_config;
 pub mod journal;
 mod loose;
+mod maintain;
 mod merge;
 mod objects;
 mod pack;
@@ -53,15 +58,16 @@ mod tx;
 mod upload;
 
 pub use answers::{AnswerError, AnswerQuery, SharedAnswer};
-pub use config::{RepoConfig, Unborn, Wants};
+pub use config::{MaintenanceLimits, RepoConfig, Unborn, Wants};
 pub use connected::Connected;
-pub use crash::{CRASH_POINTS, crash_point};
+pub use crash::{CRASH_POINTS, MAINTENANCE_CRASH_POINTS, crash_point};
 pub use error::StoreError;
 pub use fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
 pub use git::GitError;
 pub use history::MAX_COMMITS_BETWEEN;
 pub use hooks::{Audience, Gone, Hook, HookCall, HookConfig, HookEnd, HookLine, Hooks};
 pub use http_config::HttpConfig;
+pub use maintain::{Maintained, Stop};
 pub use merge::Merge;
 pub use objects::{Blob, Commit, Kind, MAX_STRUCTURE, Objects, Signature};
 pub use pack::{PackError, PackLimits, Received};

@@ -14,6 +14,7 @@ use crate::answers::Shelf;
 use crate::config::{ConfigFile, RepoConfig};
 use crate::error::{Doing, StoreError};
 use crate::git::Git;
+use crate::maintain::{self, Settled};
 use crate::objects::{self, Objects};
 use crate::quarantine::Quarantine;
 use crate::refs::{Head, Refs, ResolvedHead, StoredRef};
@@ -56,6 +57,7 @@ pub struct Store {
     objects: Mutex<Arc<gix_odb::Store>>,
     handles: AtomicU32,
     answers: Arc<Shelf>,
+    settled: Settled,
     writer: Option<Writer>,
 }
 
@@ -114,6 +116,7 @@ impl Store {
             objects: Mutex::new(objects::open(&common_dir.join("objects"), kind)?),
             handles: AtomicU32::new(0),
             answers: Shelf::new(common_dir.join("zit")),
+            settled: Settled::default(),
             writer: (access == Access::Referee).then(|| Writer::open(&common_dir)).transpose()?,
             config,
             git_dir,
@@ -122,6 +125,8 @@ impl Store {
         };
         if store.writer.is_some() {
             crate::quarantine::remove_stale(&store.objects_dir())?;
+            // Before the transaction's: what is left may lock refs.
+            maintain::recover(&store.common_dir)?;
             let mut tx = store.tx()?;
             tx::recover(&store, &mut tx)?;
         }
@@ -234,6 +239,16 @@ impl Store {
     #[must_use]
     pub fn pack_source(&self) -> UploadPack {
         UploadPack::new(self.common_dir.clone())
+    }
+
+    /// What maintenance left.
+    pub(crate) fn settled(&self) -> &Settled {
+        &self.settled
+    }
+
+    /// An error for a store that was opened for reading.
+    pub(crate) fn must_write(&self) -> Result<(), StoreError> {
+        self.writer().map(drop)
     }
 
     /// The answers to fetches that are kept.

@@ -16,6 +16,7 @@ mod http2;
 mod injection;
 mod interop;
 mod live;
+mod maintenance;
 mod refs;
 mod seats;
 mod shared_fetch;

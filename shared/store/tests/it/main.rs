@@ -5,6 +5,7 @@ mod answers;
 mod connected;
 mod crash;
 mod fetch;
+mod maintain;
 mod model;
 mod objects;
 mod quarantine;
