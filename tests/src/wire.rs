@@ -94,6 +94,12 @@ impl Report {
         report
     }
 
+    /// Reads the answer to a push that asked for no side-band.
+    pub fn read_bare(body: &[u8]) -> Self {
+        let line = |packet: &[u8]| String::from_utf8_lossy(packet).trim_end().to_owned();
+        Self { lines: packets(body).into_iter().map(line).collect(), ..Self::default() }
+    }
+
     /// The lines that refuse something: `ng` lines, an `unpack` that is not ok, a fatal error.
     pub fn refusals(&self) -> Vec<&str> {
         let lines = self.lines.iter().map(String::as_str);

@@ -61,6 +61,16 @@ impl Cases {
         cases.into_iter().map(|n| (n, Rng::with_seed(self.mix("case", n)))).collect()
     }
 
+    /// The cases of a group that build on each other, up to the last one that is to be run.
+    pub(super) fn story(&self, group: u64) -> Vec<(u64, Rng)> {
+        let first = group * self.per_group;
+        let end = match self.only {
+            Some(case) => case + 1,
+            None => (first + self.per_group).min(self.n_all),
+        };
+        (first..end).map(|n| (n, Rng::with_seed(self.mix("case", n)))).collect()
+    }
+
     /// Keeps a failure of case `n`.
     pub(super) fn fail(&mut self, n: u64, what: &str) {
         let (seed, test) = (self.seed, self.test);
@@ -78,12 +88,12 @@ impl Cases {
     pub(super) fn finish(self, expected: &[(&str, u64)]) {
         let n_failures = self.failures.len();
         eprintln!("{}: {:?}", self.test, self.outcomes);
+        let told = self.failures.iter().take(MAX_TOLD).cloned().collect::<Vec<_>>().join("\n\n");
+        assert!(n_failures == 0, "{n_failures} of {} cases differ:\n{told}", self.n_all);
         for (what, percent) in expected.iter().filter(|_| self.only.is_none()) {
             let n = self.outcomes.get(what).copied().unwrap_or_default();
             assert!(n * 100 >= self.n_all * percent, "{what} in {n} of {} cases", self.n_all);
         }
-        let told = self.failures.iter().take(MAX_TOLD).cloned().collect::<Vec<_>>().join("\n\n");
-        assert!(n_failures == 0, "{n_failures} of {} cases differ:\n{told}", self.n_all);
     }
 
     /// FNV-1a over the seed, the test and what is asked for.

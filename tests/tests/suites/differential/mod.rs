@@ -7,11 +7,12 @@
 //! grow     histories, from a seed            twins     the pairs and their servers
 //! fetch    requests of upload-pack           answer    what a client learns from the answer
 //! objects  graphs and packs, in memory       cases     how many, which, and how a failure is told
-//! fetching, listing                          the tests
+//! push     requests of receive-pack          forge     new objects and packs for them
+//! fetching, listing, pushing, stock          the tests
 //! ```
 //!
 //! `ZIT_CASES=20000` runs about so many cases, `ZIT_SEED=7` others than usual, and `ZIT_CASE=12` with the seed that a
-//! failure names that one case alone.
+//! failure names that one case alone. A push builds on those before it in its group, which are sent again with it.
 //!
 //! # Where the answers may differ
 //!
@@ -21,12 +22,26 @@
 //! 2. Where git ends without a word (an empty answer, or one cut off), ours tells the client why in an `ERR` packet.
 //! 3. A fetch that our server answers by itself may send again some of what the client has, such as a file that moved.
 //!    All that git sends is among it.
+//! 4. The reason behind an `ng` or a failed `unpack` is told in our words.
+//! 5. Pushed objects are always checked, as git does with `receive.fsckObjects`, which the twins have set.
+//! 6. `receive.denyDeleteCurrent` is not looked at: what is never deleted is the mainline. The twins have it off.
+//! 7. A push moves no symbolic ref, where git moves what it names. No case touches one, nor the mainline,
+//!    `refs/heads/trunk`.
+//! 8. Of an atomic push in which one ref lacks objects, git carries the others out; ours carries out none. No case
+//!    asks for that.
+//! 9. Of a push that is refused in part, git keeps all objects, ours those that refs need. No case relies on others.
+//! 10. Commands of one push that name a ref twice, or a ref and one below it, are refused by ours, while git carries out
+//!     the first that it can. No push has such a pair.
 
 mod answer;
 mod cases;
 mod fetch;
 mod fetching;
+mod forge;
 mod grow;
 mod listing;
 mod objects;
+mod push;
+mod pushing;
+mod stock;
 mod twins;

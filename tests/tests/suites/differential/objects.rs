@@ -56,6 +56,14 @@ impl Objects {
         Self { all }
     }
 
+    /// Adds an object; its oid.
+    pub(super) fn add(&mut self, kind: Kind, data: Vec<u8>, format: Format) -> Oid {
+        let oid = gix_object::compute_hash(format, kind, &data).expect("the bytes are no attack");
+        let oid = oid.to_string();
+        self.all.insert(oid.clone(), Object { kind, data });
+        oid
+    }
+
     /// One object.
     pub(super) fn get(&self, oid: &str) -> Option<&Object> {
         self.all.get(oid)

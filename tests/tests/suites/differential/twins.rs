@@ -86,6 +86,11 @@ impl Side {
         Self { address, name, bare }
     }
 
+    /// Where stock git reaches it.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/{}", self.address, self.name)
+    }
+
     /// Asks for the advertisement of a service.
     pub(super) fn advertisement(&self, service: &str, version: u8) -> Response {
         let path = format!("/{}/info/refs?service={service}", self.name);
