@@ -7,6 +7,8 @@
 //! would otherwise meet a closed connection before it reads why it was refused.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
@@ -51,14 +53,38 @@ pub(crate) enum BodyError {
 pub(crate) struct RequestBody {
     reader: Reader,
     encoding: Encoding,
+    received: Received,
+}
+
+/// Whether all of a body has come.
+#[derive(Clone, Default)]
+pub(crate) struct Received(Arc<AtomicBool>);
+
+impl Received {
+    /// It has.
+    pub(super) fn end(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether it has.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 impl RequestBody {
     /// Begins to receive a body. To be called on the reactor.
     pub(crate) fn receive(incoming: Incoming, encoding: Encoding) -> Self {
         let (sender, pieces) = mpsc::channel(PIECES);
-        tokio::spawn(pump(incoming, sender));
-        Self { reader: Reader { pieces, current: Bytes::new(), ended: false }, encoding }
+        let received = Received::default();
+        tokio::spawn(pump(incoming, sender, received.clone()));
+        let reader = Reader { pieces, current: Bytes::new(), ended: false };
+        Self { reader, encoding, received }
+    }
+
+    /// Tells from now on whether all of the body has come.
+    pub(crate) fn received(&self) -> Received {
+        self.received.clone()
     }
 
     /// The body decoded, for a thread that may block: a decoder reads its header at once.
@@ -119,6 +145,22 @@ impl Write for Outlet {
     }
 }
 
+/// An answer that grows on the reactor. Dropping it ends the answer.
+pub(crate) struct Growing(Sender<Bytes>);
+
+impl Growing {
+    /// One that is empty, and the body that comes out of it.
+    pub(crate) fn open() -> (Self, ResponseBody) {
+        let (sender, channel) = Channel::new(PIECES);
+        (Self(sender), Either::Right(channel))
+    }
+
+    /// Sends one piece, waiting until there is room for it; whether anybody takes it.
+    pub(crate) async fn send(&mut self, piece: Bytes) -> bool {
+        matches!(timeout(MAX_SILENCE, self.0.send_data(piece)).await, Ok(Ok(())))
+    }
+}
+
 /// What travels from the reactor to the reader. A channel that ends without `End` is a request that was lost.
 enum Piece {
     Data(Bytes),
@@ -126,11 +168,14 @@ enum Piece {
     Failed(BodyError),
 }
 
-async fn pump(mut incoming: Incoming, sender: mpsc::Sender<Piece>) {
+async fn pump(mut incoming: Incoming, sender: mpsc::Sender<Piece>, received: Received) {
     loop {
         let piece = match timeout(MAX_SILENCE, incoming.frame()).await {
             Err(_) => Piece::Failed(BodyError::Silent),
-            Ok(None) => Piece::End,
+            Ok(None) => {
+                received.end();
+                Piece::End
+            }
             Ok(Some(Err(error))) => {
                 tracing::debug!(%error, "request body failed");
                 Piece::Failed(BodyError::Lost)
@@ -184,7 +229,9 @@ mod tests {
     fn read(pieces: Vec<Piece>) -> io::Result<Vec<u8>> {
         let (sender, receiver) = mpsc::channel(PIECES);
         let reader = Reader { pieces: receiver, current: Bytes::new(), ended: false };
-        let mut body = RequestBody { reader, encoding: Encoding::Identity }.into_read();
+        let whole = Received::default();
+        let body = RequestBody { reader, encoding: Encoding::Identity, received: whole };
+        let mut body = body.into_read();
         for piece in pieces {
             assert!(sender.try_send(piece).is_ok(), "the channel has room");
         }

@@ -9,6 +9,7 @@
 //! body             bodies between the reactor and blocking threads
 //! ways             which services a repository offers
 //! upload_pack      POST git-upload-pack: an answer that grows while it is sent
+//! receive_pack     POST git-receive-pack: signs of life while a push takes long
 //! files            GET of refs and objects as files
 //! respond          headers of answers, and errors to status codes
 //! ```
@@ -204,21 +205,23 @@ impl PostedRequest {
     async fn answer(self, body: Incoming) -> Result<Response<ResponseBody>, EdgeError> {
         let Self { way, repository, caller, version, encoding, limits, nudges } = self;
         let body = RequestBody::receive(body, encoding);
-        blocking(move || match way {
-            Way::Service(Service::UploadPack) => upload_pack::answer(&repository, version, body),
+        match way {
+            Way::Service(Service::UploadPack) => {
+                blocking(move || upload_pack::answer(&repository, version, body)).await
+            }
             Way::Service(Service::ReceivePack) => {
                 if let Some(nudges) = nudges {
                     nudges.pushed(&repository);
                 }
-                receive_pack::answer(repository, caller, limits, body)
+                receive_pack::answer(repository, caller, limits, body).await
             }
             Way::Archive => {
-                let relay = archive::answer(&repository, body.into_read())?;
-                Ok(respond::with_body(archive::RESULT_TYPE, upload_pack::send(relay)))
+                let relay = move || Ok(archive::answer(&repository, body.into_read())?);
+                let body = upload_pack::send(blocking(relay).await?);
+                Ok(respond::with_body(archive::RESULT_TYPE, body))
             }
             Way::Files => Err(ClosedError::Files.into()),
-        })
-        .await
+        }
     }
 }
 

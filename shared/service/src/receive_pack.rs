@@ -81,6 +81,12 @@ impl<R: Read> Incoming<R> {
         self.request.capabilities.side_band_64k && repository.runs_hooks()
     }
 
+    /// Whether the client reads bands.
+    #[must_use]
+    pub fn reads_bands(&self) -> bool {
+        self.request.capabilities.side_band_64k
+    }
+
     /// Carries the push out; the answer is whole when all is done.
     #[must_use]
     pub fn answer(self, repository: &Repository, caller: &Caller, limits: &PackLimits) -> Vec<u8> {

@@ -171,3 +171,25 @@ fn an_idle_repository_costs_little_memory() {
     let each = (server.peak_resident_kib() - before) / (N_REPOSITORIES - 10);
     assert!(each < MAX_KIB, "{each} KiB each");
 }
+
+#[test]
+fn a_push_that_takes_long_is_kept_alive() {
+    let world = World::new();
+    let bare = server::seeded(&world, "app.git", &[("a.txt", "a\n")]);
+    let server = Server::start(&world);
+    let clone = world.git().clone_of(&server.url("app"), "clone");
+    clone.commit("More", &[("b.txt", "b\n")]);
+    // Somebody else's lock, for which the server waits that long before it gives up.
+    bare.ok(["config", "core.filesRefLockTimeout", "3500"]);
+    bare.ok(["config", "receive.keepAlive", "1"]);
+    fs::write(bare.dir().join("refs/heads/x.lock"), "").unwrap();
+    let push = ["push", "origin", "HEAD:refs/heads/x"];
+    let run = clone.with_env("GIT_TRACE_PACKET", "1").fails(push);
+    let text = run.to_string();
+    // git's trace of a packet that has a band and nothing in it.
+    let n_alive = text.lines().filter(|line| line.ends_with("sideband< \\1")).count();
+    assert!(n_alive >= 2, "{n_alive} of\n{text}");
+    assert!(text.contains("refs/heads/x"), "the report follows: {text}");
+    fs::remove_file(bare.dir().join("refs/heads/x.lock")).unwrap();
+    clone.ok(push);
+}
