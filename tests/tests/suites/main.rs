@@ -7,6 +7,7 @@ mod accepts;
 mod backend;
 mod beside;
 mod claims;
+mod clients;
 mod crash;
 mod differential;
 mod helper;
