@@ -25,8 +25,37 @@ impl Response {
     }
 }
 
+/// What came of a request to a server that may be killed at any moment.
+#[derive(Debug)]
+pub enum Attempt {
+    /// No connection was made, so the server never saw the request.
+    NotSent,
+    /// The server may have done what was asked for or not.
+    Lost,
+    /// The head and whatever followed; whether the body is whole is for the caller to see.
+    Answered(Response),
+}
+
+/// Posts `body` to `path` of a server that may be killed at any moment.
+pub fn attempt(address: &str, path: &str, headers: &[&str], body: &[u8]) -> Attempt {
+    let Ok(stream) = connect(address) else { return Attempt::NotSent };
+    let answer = converse(stream, &encode(address, "POST", path, headers, body));
+    match answer.ok().and_then(|answer| parse(&answer)) {
+        Some(response) => Attempt::Answered(response),
+        None => Attempt::Lost,
+    }
+}
+
 /// Sends one request and reads the whole answer. `headers` are lines without line ends.
 pub fn request(address: &str, method: &str, path: &str, headers: &[&str], body: &[u8]) -> Response {
+    let bytes = encode(address, method, path, headers, body);
+    let answer = exchange(address, &bytes).expect("the server answers");
+    parse(&answer).unwrap_or_else(|| {
+        panic!("not an HTTP answer to {method} {path}: {:?}", String::from_utf8_lossy(&answer))
+    })
+}
+
+fn encode(address: &str, method: &str, path: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
     for header in headers {
         head.push_str(header);
@@ -38,10 +67,7 @@ pub fn request(address: &str, method: &str, path: &str, headers: &[&str], body: 
     head.push_str("\r\n");
     let mut bytes = head.into_bytes();
     bytes.extend_from_slice(body);
-    let answer = exchange(address, &bytes).expect("the server answers");
-    parse(&answer).unwrap_or_else(|| {
-        panic!("not an HTTP answer to {method} {path}: {:?}", String::from_utf8_lossy(&answer))
-    })
+    bytes
 }
 
 /// Asks for `path`.
@@ -60,7 +86,10 @@ pub fn push(address: &str, repository: &str, body: &[u8]) -> Response {
 /// # Errors
 /// When nothing can be read: the connection is refused, reset before any answer, or silent.
 pub fn exchange(address: &str, bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut stream = connect(address)?;
+    converse(connect(address)?, bytes)
+}
+
+fn converse(mut stream: TcpStream, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let sent = stream.write_all(bytes);
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {

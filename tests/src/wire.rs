@@ -18,13 +18,15 @@ pub struct PushBody {
     pub options: Vec<Vec<u8>>,
     /// The pack, or nothing for a push that only deletes.
     pub pack: Vec<u8>,
+    /// Whether all commands are to be done or none.
+    pub atomic: bool,
 }
 
 impl PushBody {
     /// A push of one ref.
     pub fn of(old: &str, new: &str, refname: &str, pack: &[u8]) -> Self {
         let command = format!("{old} {new} {refname}").into_bytes();
-        Self { commands: vec![command], options: Vec::new(), pack: pack.to_vec() }
+        Self { commands: vec![command], pack: pack.to_vec(), ..Self::default() }
     }
 
     /// The same push with one more option.
@@ -42,6 +44,7 @@ impl PushBody {
             if index == 0 {
                 line.push(0);
                 line.extend_from_slice(CAPABILITIES.as_bytes());
+                line.extend_from_slice(if self.atomic { b" atomic" } else { b"" });
             }
             body.extend(pkt(&line));
         }
@@ -110,6 +113,17 @@ impl Report {
     }
 }
 
+/// The names and oids in an answer to `ls-refs`, or nothing if the answer is cut off.
+pub fn listed(body: &[u8]) -> Option<Vec<(String, String)>> {
+    let end = body.len().checked_sub(4)?;
+    let refs = packets(body).into_iter().filter_map(|packet| {
+        let line = String::from_utf8_lossy(packet);
+        let (oid, refname) = line.trim_end().split_once(' ')?;
+        Some((refname.to_owned(), oid.to_owned()))
+    });
+    (&body[end..] == b"0000").then(|| refs.collect())
+}
+
 /// The packets of `bytes` up to the first flush, or up to where they stop making sense.
 fn packets(mut bytes: &[u8]) -> Vec<&[u8]> {
     let mut packets = Vec::new();
@@ -125,6 +139,13 @@ fn packets(mut bytes: &[u8]) -> Vec<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_refs_that_is_cut_off_is_no_list() {
+        let body = [pkt(b"01ab refs/heads/a\n"), b"0000".to_vec()].concat();
+        assert_eq!(listed(&body), Some(vec![("refs/heads/a".to_owned(), "01ab".to_owned())]));
+        assert_eq!(listed(&body[..body.len() - 4]), None);
+    }
 
     #[test]
     fn a_report_inside_a_side_band_is_read() {

@@ -16,6 +16,7 @@ mod hostile;
 mod http2;
 mod injection;
 mod interop;
+mod linear;
 mod live;
 mod maintenance;
 mod refs;
