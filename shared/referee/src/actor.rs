@@ -321,7 +321,7 @@ impl Actor {
         let mut made = store.quarantine()?;
         let plan = Plan::following(self, current, to, &mut made, now)?;
         match store.prepare_seeing(&plan.ref_updates(), &[&made.objects()]) {
-            Ok(prepared) => commit(self, &plan, prepared, [made].into_iter())?,
+            Ok(prepared) => commit(self, None, &plan, prepared, vec![made])?,
             Err(PrepareError::Store(error)) => return Err(error.into()),
             Err(PrepareError::Refused(refused)) => {
                 tracing::warn!(%refused, "current does not follow mainline yet");

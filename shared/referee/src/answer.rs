@@ -121,6 +121,9 @@ impl PushAnswer {
         let hint = match error {
             RefereeError::Pack(error) => error.hint(),
             RefereeError::Store(error) => error.hint(),
+            RefereeError::Declined => {
+                Some("the repository's reference-transaction hook refuses it; ask who keeps it")
+            }
             RefereeError::Epochs { .. }
             | RefereeError::Contended
             | RefereeError::Busy
@@ -129,10 +132,16 @@ impl PushAnswer {
             | RefereeError::Thread(_) => None,
         };
         envelope.details.extend(hint.map(Line::new));
-        let (unpack, reason) = if matches!(error, RefereeError::Pack(_)) {
-            (Err(told), "unpacker error")
-        } else {
-            (Ok(()), "the referee failed; see the remote: lines")
+        let (unpack, reason) = match error {
+            RefereeError::Pack(_) => (Err(told), "unpacker error"),
+            RefereeError::Declined => (Ok(()), "ref updates aborted by hook"),
+            RefereeError::Store(_)
+            | RefereeError::Epochs { .. }
+            | RefereeError::Contended
+            | RefereeError::Busy
+            | RefereeError::Suspect
+            | RefereeError::Closed
+            | RefereeError::Thread(_) => (Ok(()), "the referee failed; see the remote: lines"),
         };
         Self {
             unpack,

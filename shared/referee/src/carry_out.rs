@@ -7,18 +7,21 @@
 use std::sync::Arc;
 
 use zit_model::refs::{self, Address};
-use zit_model::{AgentId, Now, RefName};
+use zit_model::{AgentId, Now, RefName, RefUpdate};
 use zit_store::{
-    PrepareError, Prepared, Quarantine, RefusedUpdate, RefusedUpdates, Store, StoreError,
+    PrepareError, Prepared, Quarantine, RefusedUpdate, RefusedUpdates, Signature, Store, StoreError,
 };
 
 use crate::actor::Actor;
+use crate::documents::signature;
 use crate::error::RefereeError;
+use crate::hooks::Voter;
 use crate::judge::bind;
 use crate::landing::Landed;
 use crate::open;
 use crate::plan::{CarriedOut, Origin, Plan};
 use crate::push::Push;
+use crate::speaker::Committer;
 use crate::verdict::{Decision, Refusal, Step, Verdict};
 
 /// How often refs that only the referee writes may turn out to have been moved by others before it gives up.
@@ -52,7 +55,8 @@ pub(crate) fn carry_out(
         match store.prepare_seeing(&plan.ref_updates(), &[&made.objects(), &pushed]) {
             Ok(prepared) => {
                 let pack = incoming.filter(|_| plan.needs_pack());
-                commit(actor, &plan, prepared, pack.into_iter().chain([made]))?;
+                let objects = pack.into_iter().chain([made]).collect();
+                commit(actor, Some(&push.committer), &plan, prepared, objects)?;
                 let done = plan.apply(actor, push.adopts.as_ref(), now);
                 return Ok((verdict, done));
             }
@@ -72,17 +76,39 @@ pub(crate) fn carry_out(
 /// looked at again.
 pub(crate) fn commit(
     actor: &mut Actor,
+    committer: Option<&Committer>,
     plan: &Plan,
     prepared: Prepared<'_>,
-    objects: impl Iterator<Item = Quarantine>,
+    mut objects: Vec<Quarantine>,
 ) -> Result<(), RefereeError> {
+    let store = Arc::clone(&actor.store);
+    let updates: Vec<RefUpdate> = prepared.updates().cloned().collect();
+    let voter = Voter::ask(&store, committer, &updates, &mut objects)?;
     if let Some(epoch) = plan.highest_epoch() {
         actor.epochs.reserve(epoch)?;
     }
-    let kept = objects.map(Quarantine::migrate).collect::<Result<Vec<_>, _>>()?;
+    let migrated = objects.into_iter().map(Quarantine::migrate);
+    let kept = migrated.collect::<Result<Vec<_>, _>>()?;
     prepared.commit().inspect_err(|_| actor.suspect = true)?;
     drop(kept);
+    voter.committed();
+    log_moves(&store, committer, &updates, actor.clock.now());
     Ok(())
+}
+
+/// Logs moves as git's server does, where the repository keeps logs. A move without its line is no failure.
+fn log_moves(store: &Store, committer: Option<&Committer>, updates: &[RefUpdate], now: Now) {
+    let by = match committer {
+        Some(committer) => Signature {
+            name: committer.user.clone().into(),
+            email: committer.email().into(),
+            ..signature(now)
+        },
+        None => signature(now),
+    };
+    if let Err(error) = store.log_moves(updates, &by, "push") {
+        tracing::warn!(%error, "cannot write a reflog");
+    }
 }
 
 /// Turns refusals of refs into refusals of what they were part of.

@@ -22,6 +22,9 @@ pub enum RefereeError {
         /// Why.
         source: io::Error,
     },
+    /// The repository's `reference-transaction` hook said no.
+    #[error("ref updates aborted by hook")]
+    Declined,
     /// Refs that only the referee writes were moved by others, again and again.
     #[error("refs below refs/zit/ are being written by another program")]
     Contended,

@@ -2,7 +2,7 @@
 //!
 //! [`Errand::before`] runs `pre-receive` and `update` beside the actor, once the objects are in quarantine and before
 //! anything is judged. [`PostHooks::run`] runs `post-receive` and `post-update` once the report is written. Neither runs
-//! for a dry run: hooks act.
+//! for a dry run: hooks act. [`Voter`] asks `reference-transaction`, the only hook that runs on the actor.
 //!
 //! What hooks say is passed on as [`Overheard`] text, so that it never reads as ours.
 //!
@@ -17,12 +17,15 @@ use zit_model::overheard::Overheard;
 use zit_model::{Oid, RefName, RefUpdate, quote, refs};
 use zit_store::{
     Audience, Gone, Hook, HookCall, HookEnd, HookLine, Hooks, Quarantine, Store, StoreError,
+    quarantine_env,
 };
 use zit_wire::receive::{Command, PushRequest};
 
 use crate::actor::Outcome;
 use crate::answer::Accepted;
-use crate::speaker::{Caller, Door, Speaker};
+use crate::error::RefereeError;
+use crate::open;
+use crate::speaker::{Caller, Committer, Speaker};
 use crate::verdict::{Decision, Step};
 
 /// Nobody: what hooks say is thrown away, and no hook ends because of it.
@@ -101,7 +104,7 @@ impl Errand {
         if shown.is_empty() {
             return Ok(Before::Agreed(BTreeSet::new()));
         }
-        let objects = incoming.map(Quarantine::hook_env).transpose()?.unwrap_or_default();
+        let objects = quarantine_env(incoming)?;
         if !self.pre_receive(&shown, &objects, audience) {
             return Ok(Before::Declined);
         }
@@ -196,25 +199,124 @@ impl PostHooks {
     }
 }
 
-/// The environment by which git's server knows who pushes, and what zit knows of it beside. Source: git's
-/// `http-backend.c`, `run_service`.
+/// The environment by which git's server knows who pushes.
+fn committer_env(committer: &Committer) -> Vec<(String, OsString)> {
+    let mut env = vec![
+        ("GIT_COMMITTER_EMAIL".to_owned(), committer.email().into()),
+        ("GIT_COMMITTER_NAME".to_owned(), committer.user.clone().into()),
+    ];
+    if committer.proven {
+        env.push(("REMOTE_USER".to_owned(), committer.user.clone().into()));
+    }
+    env
+}
+
+/// The same, and what zit knows of it beside.
 fn identity(caller: &Caller, speaker: &Speaker) -> Vec<(String, OsString)> {
+    let mut env = committer_env(&caller.committer());
     let principal = quote::one_line(&speaker.principal.name);
-    let mut env = vec![("ZIT_PRINCIPAL".to_owned(), principal.into())];
+    env.push(("ZIT_PRINCIPAL".to_owned(), principal.into()));
     if let Some(agent) = &speaker.agent {
         env.push(("ZIT_AGENT".to_owned(), agent.as_str().into()));
     }
-    let user = match caller.door {
-        Door::Open => "anonymous".to_owned(),
-        Door::Credential => {
-            let user = quote::one_line(&caller.principal.name);
-            env.push(("REMOTE_USER".to_owned(), user.clone().into()));
-            user
-        }
-    };
-    env.push(("GIT_COMMITTER_EMAIL".to_owned(), format!("{user}@http.(none)").into()));
-    env.push(("GIT_COMMITTER_NAME".to_owned(), user.into()));
     env
+}
+
+/// The `reference-transaction` hook of one transaction, if there is such a hook and a ref that it is shown.
+///
+/// It runs on the actor, while refs are locked: it has ten seconds. Only refs outside `refs/zit/` are shown, so that a
+/// claim never waits for it. Dropping this without [`Voter::committed`] tells the hook that the transaction was given
+/// up.
+pub(crate) struct Voter(Option<Vote>);
+
+struct Vote {
+    hooks: Hooks,
+    env: Vec<(String, OsString)>,
+    lines: Vec<u8>,
+}
+
+impl Voter {
+    /// Asks the hook about a transaction that is prepared.
+    pub(crate) fn ask(
+        store: &Store,
+        committer: Option<&Committer>,
+        updates: &[RefUpdate],
+        objects: &mut [Quarantine],
+    ) -> Result<Self, RefereeError> {
+        let mut shown: Vec<HookLine> =
+            updates.iter().filter(|update| !update.name.is_zit()).map(line_of).collect();
+        if shown.is_empty() {
+            return Ok(Self(None));
+        }
+        let hooks = store.hooks()?;
+        if !hooks.has(Hook::ReferenceTransaction) {
+            return Ok(Self(None));
+        }
+        // git shows a move of HEAD's branch as one of HEAD, too.
+        let head = open::head_target(store)?;
+        let heads = head.and_then(|head| shown.iter().find(|l| l.name == head.as_bstr()).cloned());
+        shown.extend(heads.map(|line| HookLine { name: "HEAD".into(), ..line }));
+        let env = committer.map(committer_env).unwrap_or_default();
+        let lines = hooks.lines(&shown);
+        let vote = Vote { hooks, env, lines };
+        let apart = quarantine_env(objects)?;
+        let ended = vote.tell("prepared", &apart);
+        let voter = Self(Some(vote));
+        if matches!(ended, HookEnd::Passed) {
+            return Ok(voter);
+        }
+        tracing::info!(?ended, "the reference-transaction hook declined");
+        // Dropping the voter tells the hook.
+        Err(RefereeError::Declined)
+    }
+
+    /// Tells the hook that the refs have moved.
+    pub(crate) fn committed(mut self) {
+        if let Some(vote) = self.0.take() {
+            vote.tell_end("committed");
+        }
+    }
+}
+
+impl Drop for Voter {
+    fn drop(&mut self) {
+        if let Some(vote) = self.0.take() {
+            vote.tell_end("aborted");
+        }
+    }
+}
+
+impl Vote {
+    fn tell(&self, state: &str, apart: &[(String, OsString)]) -> HookEnd {
+        let env = [self.env.as_slice(), apart].concat();
+        let args = [OsString::from(state)];
+        let hook = Hook::ReferenceTransaction;
+        let call = HookCall { hook, args: &args, env: &env, input: &self.lines };
+        self.hooks.run(&call, &mut Logged)
+    }
+
+    /// What the hook says of a transaction that is over changes nothing.
+    fn tell_end(&self, state: &str) {
+        let ended = self.tell(state, &[]);
+        if !matches!(ended, HookEnd::Passed) {
+            tracing::warn!(state, ?ended, "the reference-transaction hook failed");
+        }
+    }
+}
+
+/// The server's log, where git's server too leaves what this hook says.
+struct Logged;
+
+impl Audience for Logged {
+    fn hear(&mut self, words: &[u8]) -> Result<(), Gone> {
+        let words = quote::one_line(&String::from_utf8_lossy(words));
+        tracing::info!(words, "the reference-transaction hook says");
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), Gone> {
+        Ok(())
+    }
 }
 
 /// The refs that a push moved, by what it asked for: a landing is the mainline's move, a claim its ref's. What ended by

@@ -20,6 +20,7 @@ use crate::documents::signature;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
 use crate::plan::Plan;
+use crate::speaker::Committer;
 use crate::verdict::{Refusal, Staleness};
 use crate::view::Strayed;
 
@@ -29,6 +30,8 @@ pub(crate) struct Landing {
     pub(crate) commit: Oid,
     /// Who asks.
     pub(crate) agent: Option<AgentId>,
+    /// Who moves the refs, as logs and hooks name it.
+    pub(crate) committer: Committer,
     /// Current, as the change was judged against it.
     pub(crate) from: Oid,
     /// What current becomes: the change itself, or a commit with current and the change as parents.
@@ -141,7 +144,9 @@ pub(crate) fn land(
     }
     let plan = Plan::landing(actor, landing, &mut composed, now)?;
     match store.prepare_seeing(&plan.ref_updates(), &[&composed.objects()]) {
-        Ok(prepared) => commit(actor, &plan, prepared, [composed].into_iter())?,
+        Ok(prepared) => {
+            commit(actor, Some(&landing.committer), &plan, prepared, vec![composed])?;
+        }
         Err(PrepareError::Store(error)) => return Err(error.into()),
         Err(PrepareError::Refused(refused)) => return landing_refused(actor, &plan, refused),
     }

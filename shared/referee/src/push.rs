@@ -13,7 +13,7 @@ use zit_model::resource::ResourceError;
 use zit_model::{AgentId, ItemId, Oid, RefName, Resource};
 use zit_wire::receive::PushRequest;
 
-use crate::speaker::{Caller, Speaker};
+use crate::speaker::{Caller, Committer, Speaker};
 use crate::verdict::Refusal;
 
 /// How many branches one push may move before it counts as a mirror's, whose branches open no item.
@@ -27,6 +27,8 @@ const MAX_COMPONENT: usize = 250;
 pub(crate) struct Push {
     /// Who speaks.
     pub speaker: Speaker,
+    /// Who moves the refs, as logs and hooks name it.
+    pub committer: Committer,
     /// What the options say.
     pub options: Options,
     /// The item named by option or header.
@@ -170,6 +172,7 @@ pub(crate) fn expand(
         .collect();
     Push {
         speaker: caller.speaker(&options),
+        committer: caller.committer(),
         item: options.item.clone().or_else(|| caller.item.clone()),
         atomic: request.capabilities.atomic,
         commands,

@@ -30,7 +30,7 @@ use crate::hooks::{Before, Errand, Nobody};
 use crate::landing::{Composed, Landed, Landing, compose};
 use crate::open;
 use crate::push::{Ask, Ground, Push, expand};
-use crate::speaker::Caller;
+use crate::speaker::{Caller, Committer};
 use crate::verdict::{Decision, Refusal, Step};
 
 /// How often a push or a landing may find that current has moved before it gives up. Landings wait their turn, so only
@@ -394,10 +394,11 @@ impl Repository {
             })
             .collect();
         let agent = outcome.push.speaker.agent.as_ref();
+        let committer = &outcome.push.committer;
         let mut accepted = Vec::new();
         for (n, commit) in commits {
             let landed = match (outcome.push.options.dry_run, &mut outcome.scratch) {
-                (false, _) => self.land(commit, agent),
+                (false, _) => self.land(commit, agent, committer),
                 (true, Some(scratch)) => self.would_land(commit, agent, scratch),
                 (true, None) => continue,
             };
@@ -410,7 +411,12 @@ impl Repository {
         accepted
     }
 
-    fn land(&self, commit: Oid, agent: Option<&AgentId>) -> Result<Accepted, RefereeError> {
+    fn land(
+        &self,
+        commit: Oid,
+        agent: Option<&AgentId>,
+        committer: &Committer,
+    ) -> Result<Accepted, RefereeError> {
         let _turn = self.landing.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..MAX_ROUNDS {
             let from = match self.landing_ground()? {
@@ -425,8 +431,8 @@ impl Repository {
                     Composed::Refused(refusal) => return Ok(Accepted::Refused(refusal)),
                     Composed::Ready { to, footprint } => (to, footprint),
                 };
-            let agent = agent.cloned();
-            let landing = Box::new(Landing { commit, agent, from, to, footprint });
+            let (agent, committer) = (agent.cloned(), committer.clone());
+            let landing = Box::new(Landing { commit, agent, committer, from, to, footprint });
             match self.ask(|back| Event::Land(landing, composed, back))?? {
                 Landed::Done { released } => {
                     return Ok(Accepted::Landed { from, to, released });

@@ -6,7 +6,7 @@
 //! Source: `spec/identity.md`.
 
 use zit_model::options::Options;
-use zit_model::{AgentId, Principal};
+use zit_model::{AgentId, Principal, quote};
 
 /// What the edge learned of a caller before reading its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,22 @@ pub struct Caller {
     pub seat: Option<AgentId>,
     /// The item of the `Zit-Item` header.
     pub item: Option<zit_model::ItemId>,
+}
+
+/// Who moved refs, as reflogs and hooks name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Committer {
+    /// The user.
+    pub(crate) user: String,
+    /// Whether a credential said so.
+    pub(crate) proven: bool,
+}
+
+impl Committer {
+    /// The address that git's server makes of a user. Source: git's `http-backend.c`, `run_service`.
+    pub(crate) fn email(&self) -> String {
+        format!("{}@http.(none)", self.user)
+    }
 }
 
 /// How the caller came in.
@@ -64,6 +80,19 @@ impl Caller {
             Door::Credential => AgentId::slug(&self.principal.name),
         };
         self.header.clone().or_else(|| self.seat.clone()).or_else(own)
+    }
+
+    /// Who is named as the one that moved refs.
+    #[must_use]
+    pub(crate) fn committer(&self) -> Committer {
+        match self.door {
+            Door::Open => Committer { user: "anonymous".to_owned(), proven: false },
+            Door::Credential => {
+                // What would end a name or an address has no place in one.
+                let user = quote::one_line(&self.principal.name).replace(['<', '>'], "");
+                Committer { user, proven: true }
+            }
+        }
     }
 
     /// Who speaks, now that the options are known.

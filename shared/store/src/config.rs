@@ -11,6 +11,7 @@ use crate::error::{Doing, StoreError};
 use crate::fsio::Stamp;
 use crate::hooks::HookConfig;
 use crate::http_config::HttpConfig;
+use crate::reflog::LogRefs;
 
 /// How long git waits for a ref's lock. Source: git-config(1), `core.filesRefLockTimeout`.
 const REF_LOCK_WAIT: Duration = Duration::from_millis(100);
@@ -64,6 +65,8 @@ pub struct RepoConfig {
     pub ref_lock_wait: Duration,
     /// `core.packedRefsTimeout`, at most ten seconds.
     pub packed_refs_wait: Duration,
+    /// `core.logAllRefUpdates`: which refs get a log.
+    pub log_refs: LogRefs,
     /// What is said of hooks.
     pub hooks: HookConfig,
 }
@@ -191,6 +194,7 @@ fn interpret(file: &gix_config::File) -> RepoConfig {
         http: HttpConfig::of(file),
         ref_lock_wait: wait("core.filesRefLockTimeout", REF_LOCK_WAIT),
         packed_refs_wait: wait("core.packedRefsTimeout", PACKED_REFS_WAIT),
+        log_refs: LogRefs::read(file),
         hooks: HookConfig::read(file),
     }
 }

@@ -51,6 +51,7 @@ mod pack;
 mod packed;
 mod quarantine;
 mod reading;
+mod reflog;
 mod refs;
 mod store;
 mod tree;
@@ -65,7 +66,9 @@ pub use error::StoreError;
 pub use fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
 pub use git::GitError;
 pub use history::MAX_COMMITS_BETWEEN;
-pub use hooks::{Audience, Gone, Hook, HookCall, HookConfig, HookEnd, HookLine, Hooks};
+pub use hooks::{
+    Audience, Gone, Hook, HookCall, HookConfig, HookEnd, HookLine, Hooks, quarantine_env,
+};
 pub use http_config::HttpConfig;
 pub use maintain::{Maintained, Stop};
 pub use merge::Merge;
@@ -73,6 +76,7 @@ pub use objects::{Blob, Commit, Kind, MAX_STRUCTURE, Objects, Signature};
 pub use pack::{PackError, PackLimits, Received};
 pub use quarantine::{Kept, Quarantine};
 pub use reading::Reading;
+pub use reflog::LogRefs;
 pub use refs::{Head, ResolvedHead, StoredRef};
 pub use store::{Access, Store};
 pub use tree::{Entry, EntryMode, MAX_TREE_CHANGES, TreeChange};

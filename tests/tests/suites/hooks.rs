@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use zit_tests::world::text;
-use zit_tests::{Git, Peer, Server, World};
+use zit_tests::{Git, Peer, Server, World, process};
 
 const HOOKS: [&str; 4] = ["pre-receive", "update", "post-receive", "post-update"];
 
@@ -288,10 +288,10 @@ fn a_pusher_that_goes_away_ends_the_hook_and_moves_nothing() {
     hook(&twins.ours, "pre-receive", script);
     twins.ours.ok(["config", "receive.keepAlive", "1"]);
     let [url, _] = twins.urls();
-    let mut client = zit_tests::process::command("timeout");
+    let mut client = process::command("timeout");
     client.args(["-s", "KILL", "2", "git", "push", &url, "HEAD:refs/heads/x"]);
     client.current_dir(twins.clone.dir()).env("HOME", twins.world.home());
-    let output = zit_tests::process::run(&mut client, b"");
+    let output = process::run(&mut client, b"");
     assert!(!output.status.success());
     assert_dies(&twins.ours.dir().join("child"));
     assert_eq!(twins.ours.resolve("refs/heads/x"), None);
@@ -324,4 +324,108 @@ fn a_hook_is_heard_while_it_runs_and_a_child_left_behind_holds_nobody_up() {
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     // Left behind on purpose, it is not the server's to end; it is this test's.
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// Writes down what a `reference-transaction` hook is told.
+const VOTER: &str = r#"#!/bin/sh
+{
+  echo "== $1"
+  echo "cwd $(pwd)"
+  env | grep -E '^GIT_(DIR|EXEC_PATH)=' | sort
+  while read -r old new ref; do echo "line $old $new $ref sees $(git cat-file -t "$new")"; done
+} >>record
+"#;
+
+#[test]
+fn a_transactions_hook_is_told_what_gits_server_tells_it() {
+    let twins = Twins::new();
+    twins.hooks(&["reference-transaction"], VOTER);
+    let new = twins.clone.commit("Second", &[("a.txt", "two\n")]);
+    for push in ["HEAD:refs/heads/new", "HEAD:refs/heads/old", "HEAD:refs/heads/main"] {
+        for url in twins.urls() {
+            twins.clone.ok(["push", "--quiet", &url, push]);
+        }
+        let [ours, theirs] = twins.records();
+        assert!(ours.contains("== committed"), "{ours}");
+        assert_eq!(ours, theirs, "{push}");
+    }
+    let [url, _] = twins.urls();
+    twins.clone.ok(["push", "--quiet", &url, "HEAD:refs/zit/claim/a.txt"]);
+    assert_eq!(twins.records()[0], "", "the referee's own refs are not shown");
+    let next = twins.clone.commit("Third", &[("a.txt", "three\n")]);
+    twins.clone.ok(["push", "--quiet", &url, "HEAD:refs/for/main"]);
+    let [record, _] = twins.records();
+    let landed = format!("line {new} {next} refs/heads/main sees commit");
+    assert!(record.contains(&landed), "a landing is the mainline's move: {record}");
+}
+
+#[test]
+fn a_transactions_hook_may_refuse_while_refs_are_locked() {
+    let twins = Twins::new();
+    let script = "#!/bin/sh\necho $1 >>record; cat >/dev/null; [ $1 != prepared ]\n";
+    twins.hooks(&["reference-transaction"], script);
+    twins.clone.commit("Second", &[("a.txt", "two\n")]);
+    let before = twins.ours.refs();
+    let [url, _] = twins.urls();
+    for target in ["refs/heads/new", "refs/heads/main", "refs/for/main"] {
+        let push = twins.clone.fails(["push", &url, &format!("HEAD:{target}")]);
+        let _ = push.says("aborted by hook");
+        assert!(twins.records()[0].contains("prepared\naborted"), "{target}");
+        assert_eq!(twins.ours.refs(), before, "{target}");
+    }
+    twins.clone.ok(["push", "--quiet", &url, "HEAD:refs/zit/claim/a.txt"]);
+    fs::remove_file(twins.ours.dir().join("hooks/reference-transaction")).unwrap();
+    twins.clone.ok(["push", "--quiet", &url, "HEAD:refs/for/main"]);
+}
+
+#[test]
+fn behind_the_installed_hook_the_users_own_still_votes_and_the_referee_passes() {
+    let twins = Twins::new();
+    hook(&twins.ours, "reference-transaction", VOTER);
+    let mut install = process::command(process::product("zit-hook"));
+    install.arg("install").arg(twins.ours.dir()).env("HOME", twins.world.home());
+    let output = process::run(&mut install, b"");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let [url, _] = twins.urls();
+    twins.clone.ok(["push", "--quiet", &url, "HEAD:refs/heads/new", "HEAD:refs/zit/claim/a.txt"]);
+    let [record, _] = twins.records();
+    assert!(record.contains("== prepared") && record.contains(" refs/heads/new sees"), "{record}");
+}
+
+#[test]
+fn moves_are_logged_as_gits_server_logs_them() {
+    let twins = Twins::new();
+    for repository in [&twins.ours, &twins.theirs] {
+        repository.ok(["config", "core.logAllRefUpdates", "true"]);
+    }
+    twins.clone.commit("Second", &[("a.txt", "two\n")]);
+    for url in twins.urls() {
+        let twice = ["HEAD~1:refs/heads/new", "HEAD:refs/heads/new"];
+        for push in
+            [twice[0], twice[1], "HEAD:refs/heads/main", "HEAD:refs/tags/v1", ":refs/heads/old"]
+        {
+            twins.clone.ok(["push", "--quiet", &url, push]);
+        }
+    }
+    for log in ["refs/heads/new", "refs/heads/main", "refs/heads/old", "refs/tags/v1", "HEAD"] {
+        let [ours, theirs] = [&twins.ours, &twins.theirs].map(|repository| {
+            let path = repository.dir().join("logs").join(log);
+            fs::read_to_string(path)
+                .ok()
+                .map(|text| text.lines().map(without_time).collect::<Vec<_>>())
+        });
+        assert_eq!(ours, theirs, "{log}");
+        assert_eq!(ours.is_some(), !log.ends_with("old") && !log.contains("tags"), "{log}");
+    }
+    assert!(!twins.ours.dir().join("logs/refs/zit").exists());
+}
+
+/// A line of a reflog without when and where; who pushes is `peer` to the one and nobody to the other.
+fn without_time(line: &str) -> String {
+    let (head, message) = line.split_once('\t').unwrap_or((line, ""));
+    let words: Vec<&str> = head.split(' ').collect();
+    let user = words.get(2).map_or("", |user| if *user == "peer" { "anonymous" } else { user });
+    let email = words.get(3).map_or("", |email| email.trim_start_matches("<peer"));
+    let email = email.trim_start_matches("<anonymous");
+    format!("{} {} {user} {email} {message}", words[0], words[1])
 }

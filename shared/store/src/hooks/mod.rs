@@ -12,6 +12,7 @@ mod run;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,15 @@ use crate::{Quarantine, Store};
 /// How long a hook may run where `zit.hookTimeout` says nothing. Checks of a whole push take minutes, never an hour.
 const TIMEOUT: Duration = Duration::from_mins(10);
 
+/// How long `reference-transaction` may run: refs are locked meanwhile, and nobody else is judged.
+const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The second line of a `reference-transaction` hook that zit has put in front of the user's own.
+const INSTALLED: &[u8] = b"# Installed by zit-hook.";
+
+/// How much of a hook is looked at for that line, in bytes.
+const MAX_START: u64 = 256;
+
 /// How often a client that hears nothing is told that work goes on. Source: git-config(1), `receive.keepAlive`.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
@@ -39,6 +49,8 @@ pub enum Hook {
     PreReceive,
     /// Before one ref is moved; refuses that one.
     Update,
+    /// While refs are locked, and once they have moved or have not.
+    ReferenceTransaction,
     /// Once refs have moved.
     PostReceive,
     /// The same, told only the names.
@@ -52,6 +64,7 @@ impl Hook {
         match self {
             Self::PreReceive => "pre-receive",
             Self::Update => "update",
+            Self::ReferenceTransaction => "reference-transaction",
             Self::PostReceive => "post-receive",
             Self::PostUpdate => "post-update",
         }
@@ -202,18 +215,23 @@ impl Hooks {
 
     fn file(&self, hook: Hook) -> Option<PathBuf> {
         let path = self.folder.as_ref()?.join(hook.name());
-        let meta = std::fs::metadata(&path).ok()?;
-        if meta.is_file() && meta.permissions().mode() & 0o111 != 0 {
-            return Some(path);
+        if hook == Hook::ReferenceTransaction && is_installed(&path) {
+            // It guards the referee's refs from others; the referee needs only what it stands in front of.
+            return executable(path.with_extension("user"));
         }
-        tracing::warn!(hook = %path.display(), "hook ignored: it is not set as executable");
-        None
+        executable(path)
     }
 
     /// Runs a hook, if there is one.
     pub fn run(&self, call: &HookCall<'_>, audience: &mut dyn Audience) -> HookEnd {
         let Some(file) = self.file(call.hook) else { return HookEnd::Passed };
-        let limits = run::Limits { time: self.config.timeout, beat: self.config.keep_alive };
+        let time = match call.hook {
+            Hook::ReferenceTransaction => self.config.timeout.min(TRANSACTION_TIMEOUT),
+            Hook::PreReceive | Hook::Update | Hook::PostReceive | Hook::PostUpdate => {
+                self.config.timeout
+            }
+        };
+        let limits = run::Limits { time, beat: self.config.keep_alive };
         let ended = run::run(
             &mut |program| self.command(program, call),
             &file,
@@ -265,20 +283,51 @@ impl Hooks {
     }
 }
 
-impl Quarantine {
-    /// What shows a hook the objects that are not in the repository yet. git refuses to move refs with it.
-    ///
-    /// # Errors
-    /// As [`Quarantine::write`].
-    pub fn hook_env(&mut self) -> Result<Vec<(String, OsString)>, StoreError> {
-        let objects = self.git_dir().join("objects");
-        let folder = self.materialise()?.as_os_str().to_owned();
-        Ok(vec![
-            ("GIT_ALTERNATE_OBJECT_DIRECTORIES".to_owned(), objects.into_os_string()),
-            ("GIT_OBJECT_DIRECTORY".to_owned(), folder.clone()),
-            ("GIT_QUARANTINE_PATH".to_owned(), folder),
-        ])
+/// The file, if it may be run.
+fn executable(path: PathBuf) -> Option<PathBuf> {
+    let meta = std::fs::metadata(&path).ok()?;
+    if meta.is_file() && meta.permissions().mode() & 0o111 != 0 {
+        return Some(path);
     }
+    tracing::warn!(hook = %path.display(), "hook ignored: it is not set as executable");
+    None
+}
+
+/// Whether the hook is zit's own. Source: the crate `zit-hook`, `install`.
+fn is_installed(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(MAX_START).read_to_end(&mut start));
+    read.is_ok() && start.lines().nth(1).is_some_and(|line| line.starts_with(INSTALLED))
+}
+
+/// What shows a hook the objects that are not in the repository yet. git refuses to move refs with it.
+///
+/// # Errors
+/// As [`Quarantine::write`].
+pub fn quarantine_env<'a>(
+    quarantines: impl IntoIterator<Item = &'a mut Quarantine>,
+) -> Result<Vec<(String, OsString)>, StoreError> {
+    let (mut first, mut alternates) = (None, Vec::new());
+    for quarantine in quarantines {
+        let objects = quarantine.git_dir().join("objects");
+        let folder = quarantine.materialise()?.to_owned();
+        match &first {
+            None => {
+                first = Some(folder);
+                alternates.push(objects);
+            }
+            Some(_) => alternates.insert(0, folder),
+        }
+    }
+    let Some(first) = first else { return Ok(Vec::new()) };
+    let alternates = std::env::join_paths(alternates)
+        .map_err(|error| StoreError::WriteObject(error.to_string()))?;
+    Ok(vec![
+        ("GIT_ALTERNATE_OBJECT_DIRECTORIES".to_owned(), alternates),
+        ("GIT_OBJECT_DIRECTORY".to_owned(), first.clone().into_os_string()),
+        ("GIT_QUARANTINE_PATH".to_owned(), first.into_os_string()),
+    ])
 }
 
 /// Where git's own programs are, and a `PATH` that looks there first.

@@ -369,6 +369,11 @@ impl Prepared<'_> {
         Ok(self.noting(written)?)
     }
 
+    /// What the transaction does, by name.
+    pub fn updates(&self) -> impl Iterator<Item = &RefUpdate> {
+        self.steps.iter().map(|step| &step.update)
+    }
+
     /// Moves the refs.
     ///
     /// # Errors
