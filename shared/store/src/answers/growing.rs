@@ -13,8 +13,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::AnswerError;
 use super::shelf::Room;
 
-/// How much is read at once, in bytes. Each client has a few pieces of this size in memory.
-pub(super) const PIECE: usize = 128 * 1024;
+/// How much is read at once, in bytes. Each client has a few pieces of this size in memory; larger ones are fresh pages
+/// from the system each time, which costs more than the calls that they save.
+pub(super) const PIECE: usize = 64 * 1024;
 
 /// How much of what is in memory only may wait for the slowest reader, in bytes.
 const MAX_WINDOW: usize = 4 * 1024 * 1024;
