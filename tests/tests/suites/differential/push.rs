@@ -80,6 +80,7 @@ impl Pusher<'_> {
                 commands.push(command);
             }
         }
+        let shallow = self.shallow();
         let mut capabilities = self.capabilities();
         if !self.is_complete(&commands, &packed) {
             // Rule 8.
@@ -92,7 +93,15 @@ impl Pusher<'_> {
         }
         let pack = self.pack(&commands, &packed);
         let format = self.format;
-        Push { format, shallow: Vec::new(), commands, capabilities, options, pack, packed }
+        Push { format, shallow, commands, capabilities, options, pack, packed }
+    }
+
+    /// What a shallow client says of its history: where it ends, at commits that the repository has (rule 11).
+    fn shallow(&mut self) -> Vec<Oid> {
+        if self.random.u8(0..8) > 0 {
+            return Vec::new();
+        }
+        (0..self.random.usize(1..3)).map(|_| self.held(Kind::Commit)).collect()
     }
 
     /// Whether every new value is among what the refs reach and what is packed.
