@@ -55,13 +55,12 @@ pub fn become_git(settings: &[(String, String)], args: &[OsString]) -> GitError 
     GitError::Start(command.args(args).exec())
 }
 
-/// The settings whose keys lie directly below `section`, by lower-case key; of repeated ones the last.
+/// The settings whose keys match `pattern`, by lower-case key; of repeated ones the last.
 ///
 /// # Errors
 /// [`GitError`] when git cannot read its configuration.
-pub fn config_below(section: &str) -> Result<BTreeMap<String, String>, GitError> {
-    let pattern = format!("^{section}\\.[^.]*$");
-    let output = answer(git().args(["config", "--null", "--get-regexp", &pattern]))?;
+pub fn config_matching(pattern: &str) -> Result<BTreeMap<String, String>, GitError> {
+    let output = answer(git().args(["config", "--null", "--get-regexp", pattern]))?;
     match output.status.code() {
         Some(0) => {}
         // None of them is set.

@@ -7,19 +7,22 @@
 //!
 //! - [`address`]: which addresses work, and what they mean to git.
 //! - [`identity`]: which agent and item speak.
-//! - [`transport`]: hands the connection to git's own HTTP transport, with that identity in headers.
+//! - [`transport`]: hands the connection of a server to git's own HTTP transport, with that identity in headers.
+//! - [`connect`]: carries a connection itself: to a repository on this machine, refereed here or by the server that has
+//!   it open; or to [`ssh`], to `zit-server` on another machine.
 //! - [`cli`]: the verbs, on commits of a local repository; [`report`] is what they print.
 //! - [`git`]: the one place that starts git.
 //!
-//! Invariant: as the helper, this program writes nothing to standard output. What is spoken there is the helper
-//! protocol, and git's own transport speaks it.
+//! Invariant: as the helper, this program writes nothing to standard output but the helper protocol.
 //! Invariant: nothing here judges. The verbs print what the referee's code computes.
 
 pub mod address;
 pub mod cli;
+pub mod connect;
 pub mod git;
 pub mod identity;
 pub mod report;
+pub mod ssh;
 pub mod transport;
 
 use std::error::Error;
@@ -45,13 +48,17 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs as `git-remote-zit <remote> [<url>]`. Comes back only when there is no transport to hand over to.
+/// Runs as `git-remote-zit <remote> [<url>]`.
 ///
-/// Git itself adds that the helper gave up, and exits with 128.
+/// When it fails, git itself adds that the helper gave up, and exits with 128.
 fn helper(args: Vec<OsString>) -> ExitCode {
-    let error = transport::run(args);
-    fail(&error, error.hint());
-    ExitCode::FAILURE
+    match transport::run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            fail(&error, error.hint());
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Says what went wrong and what to do, as git does.

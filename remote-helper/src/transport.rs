@@ -1,6 +1,6 @@
-//! Hands the connection to git's own HTTP transport.
+//! Finds the transport for an address: git's own for a server, [`crate::connect`] for a path and for ssh.
 //!
-//! `git-remote-zit <remote> <url>` becomes `git remote-https <remote> <http url>` by `exec`: the same process, streams
+//! For a server, `git-remote-zit <remote> <url>` becomes `git remote-https <remote> <http url>` by `exec`: the same process, streams
 //! and exit code. So clone, fetch, push, push options, request refs, progress and credentials are exactly git's.
 //! The identity rides along as HTTP headers, set by `http.<url>.extraHeader` for this address alone.
 //!
@@ -13,7 +13,8 @@
 
 use std::ffi::OsString;
 
-use crate::address::{Address, AddressError};
+use crate::address::{Address, AddressError, Remote};
+use crate::connect::{self, ConnectError, Identified};
 use crate::git::{self, GitError};
 use crate::identity::{Identity, IdentityError};
 
@@ -23,15 +24,15 @@ pub enum TransportError {
     /// Not started by git, or without an address.
     #[error("git-remote-zit is started by git with a remote and its address")]
     Usage,
-    /// The address is not UTF-8.
-    #[error("the address of the remote is not UTF-8")]
-    NotUtf8,
     /// The address cannot be used.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The identity cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// The repository could not be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
     /// Git could not be started, or its configuration not be read.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -42,36 +43,46 @@ impl TransportError {
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Self::Usage => Some("try: git clone zit::https://<host>/<path>"),
-            Self::NotUtf8 => Some("write other bytes in it as %XX"),
+            Self::Usage => Some("try: git clone zit::https://<host>/<path>, or zit::<path>"),
             Self::Address(error) => Some(error.hint()),
             Self::Identity(error) => Some(error.hint()),
+            Self::Connect(error) => error.hint(),
             Self::Git(_) => None,
         }
     }
 }
 
-/// Becomes git's transport for the remote and address in `args`; comes back only with what prevented it.
-#[must_use]
-pub fn run(args: Vec<OsString>) -> TransportError {
-    match prepare(args) {
-        Ok((remote, address, identity)) => {
-            let subcommand = format!("remote-{}", address.scheme().as_str());
-            let args = [OsString::from(subcommand), remote, address.to_string().into()];
-            git::become_git(&settings(&address, &identity), &args).into()
-        }
-        Err(error) => error,
-    }
-}
+/// The settings of git's that are looked at, all at once.
+const SETTINGS: &str = r"^(zit\.[^.]*|protocol\.version|core\.sshcommand|ssh\.variant)$";
 
-fn prepare(args: Vec<OsString>) -> Result<(OsString, Address, Identity), TransportError> {
-    let [remote, url]: [OsString; 2] = args.try_into().map_err(|_| TransportError::Usage)?;
-    let address = Address::parse(url.to_str().ok_or(TransportError::NotUtf8)?)?;
-    let config = git::config_below("zit")?;
+/// Carries the connection for the remote and address in `args` to its end, or becomes who does.
+///
+/// # Errors
+/// [`TransportError`] when there is none to carry.
+pub fn run(args: Vec<OsString>) -> Result<(), TransportError> {
+    let (name, remote) = parse(args)?;
+    let config = git::config_matching(SETTINGS)?;
     // What is not UTF-8 is no id either; replacing it lets the error show it.
     let env = |name: &str| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned());
     let identity = Identity::read(env, |key| config.get(key).cloned())?;
-    Ok((remote, address, identity))
+    let as_who = || Identified { identity: identity.clone(), config: &config };
+    match remote {
+        Remote::Server(address) => Err(become_http(name, &address, &identity).into()),
+        Remote::Path(path) => Ok(connect::to_path(&path, &as_who())?),
+        Remote::Ssh(host) => Ok(connect::to_ssh(&host, &as_who())?),
+    }
+}
+
+fn parse(args: Vec<OsString>) -> Result<(OsString, Remote), TransportError> {
+    let [name, url]: [OsString; 2] = args.try_into().map_err(|_| TransportError::Usage)?;
+    Ok((name, Remote::parse(&url)?))
+}
+
+/// Becomes git's own transport; comes back only with what prevented it.
+fn become_http(name: OsString, address: &Address, identity: &Identity) -> GitError {
+    let subcommand = format!("remote-{}", address.scheme().as_str());
+    let args = [OsString::from(subcommand), name, address.to_string().into()];
+    git::become_git(&settings(address, identity), &args)
 }
 
 /// The settings, keys and values, that tell the server at `address`, and nobody else, who speaks.
@@ -113,7 +124,7 @@ mod tests {
     fn an_address_is_needed() {
         for args in [vec![], vec!["origin"], vec!["a", "b", "c"]] {
             let args = args.into_iter().map(OsString::from).collect();
-            assert!(matches!(prepare(args), Err(TransportError::Usage)));
+            assert!(matches!(parse(args), Err(TransportError::Usage)));
         }
     }
 }

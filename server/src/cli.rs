@@ -6,6 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use zit_model::{AgentId, ItemId};
+use zit_store::PackLimits;
+use zit_wire::service::{ProtocolVersion, Service};
 
 use crate::demo::DemoOptions;
 
@@ -13,13 +16,22 @@ use crate::demo::DemoOptions;
 #[derive(Debug, Parser)]
 #[command(name = "zit-server", version)]
 pub(crate) struct Cli {
-    /// Log what passes FILTER to standard error: a level, or `warn,zit_server=debug`
-    #[arg(long, global = true, value_name = "FILTER", default_value = "info")]
-    pub(crate) log: String,
+    /// Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info; of stdio: off]
+    #[arg(long, global = true, value_name = "FILTER")]
+    log: Option<String>,
 
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What is logged.
+    pub(crate) fn log_filter(&self) -> &str {
+        // Standard error of a conversation is the client's screen.
+        let default = if matches!(self.command, Command::Stdio(_)) { "off" } else { "info" };
+        self.log.as_deref().unwrap_or(default)
+    }
 }
 
 /// What the program can do.
@@ -34,6 +46,8 @@ pub(crate) enum Command {
     },
     /// Show what a repository has acknowledged, one transaction a line
     Log(LogArgs),
+    /// Hold one conversation with a git client over standard input and output, as ssh has it
+    Stdio(StdioArgs),
     /// Play two agents against a repository made for the occasion, and show what each of them sees
     Demo(DemoOptions),
 }
@@ -54,7 +68,7 @@ pub(crate) struct ServeArgs {
     pub(crate) require_export_ok: bool,
 
     /// Refuse a push whose pack has more than BYTES
-    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_PACK)]
+    #[arg(long, value_name = "BYTES", default_value_t = PackLimits::default().max_bytes)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_pack: u64,
 }
@@ -79,8 +93,41 @@ pub(crate) struct LogArgs {
     pub(crate) verify: bool,
 }
 
-/// 2 GiB: more than most histories in one push, and a disk survives it.
-const DEFAULT_MAX_PACK: u64 = 2 * 1024 * 1024 * 1024;
+/// The options of `stdio`.
+#[derive(Debug, Args)]
+pub(crate) struct StdioArgs {
+    /// What the client wants: git-upload-pack or git-receive-pack
+    #[arg(value_parser = service)]
+    pub(crate) service: Service,
+
+    /// The repository; `~/` is the user's home folder
+    pub(crate) path: PathBuf,
+
+    /// Version of git's protocol [default: what `GIT_PROTOCOL` says]
+    #[arg(long, value_name = "0|1|2", value_parser = version)]
+    pub(crate) protocol: Option<ProtocolVersion>,
+
+    /// Agent that speaks
+    #[arg(long)]
+    pub(crate) agent: Option<AgentId>,
+
+    /// Item that it works on
+    #[arg(long, value_parser = ItemId::new)]
+    pub(crate) item: Option<ItemId>,
+}
+
+fn service(name: &str) -> Result<Service, &'static str> {
+    Service::from_name(name).ok_or("services are git-upload-pack and git-receive-pack")
+}
+
+fn version(text: &str) -> Result<ProtocolVersion, &'static str> {
+    match text {
+        "0" => Ok(ProtocolVersion::V0),
+        "1" => Ok(ProtocolVersion::V1),
+        "2" => Ok(ProtocolVersion::V2),
+        _ => Err("versions are 0, 1 and 2"),
+    }
+}
 
 /// Reads an address and port. `localhost` is 127.0.0.1; no other name is looked up.
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
@@ -117,11 +164,12 @@ mod tests {
           serve  Serve the repositories below a directory until stopped
           init   Create an empty bare repository
           log    Show what a repository has acknowledged, one transaction a line
+          stdio  Hold one conversation with a git client over standard input and output, as ssh has it
           demo   Play two agents against a repository made for the occasion, and show what each of them sees
           help   Print this message or the help of the given subcommand(s)
 
         Options:
-              --log <FILTER>  Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info]
+              --log <FILTER>  Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info; of stdio: off]
           -h, --help          Print help
           -V, --version       Print version
         "#);
@@ -135,7 +183,7 @@ mod tests {
         Usage: zit-server serve [OPTIONS] --root <DIR>
 
         Options:
-              --log <FILTER>       Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info]
+              --log <FILTER>       Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info; of stdio: off]
               --root <DIR>         Serve the bare repositories below DIR, each at its path
               --listen <ADDR>      Listen on ADDR, a loopback address and port; port 0 picks a free one [default: 127.0.0.1:8417]
               --require-export-ok  Serve only the repositories that hold a file git-daemon-export-ok, as git's own servers do

@@ -274,8 +274,8 @@ mod tests {
 
     /// A server without repositories for one connection, and its client's end.
     async fn connection() -> (TcpStream, GracefulShutdown) {
-        let registry = Registry::new("/nonexistent".into(), Arc::new(SystemClock::start()));
         let limits = PackLimits { max_bytes: 1, max_objects: 1 };
+        let registry = Registry::new("/nonexistent".into(), Arc::new(SystemClock::start()), limits);
         let edge = Arc::new(Edge::new(registry, limits));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

@@ -1,6 +1,7 @@
 //! `zit-server`: a git remote that referees, over smart HTTP.
 //!
-//! Reads the command line and hands each command to its module: [`serve`] for the server itself, the store for `init`.
+//! Reads the command line and hands each command to its module: [`serve`] for the server itself, [`stdio`] for one
+//! conversation over its streams, the store for `init`.
 //! Exit codes: 0 done, 2 error. Errors go to standard error as an `error:` line and, where there is a next step, a
 //! `hint:` line. Standard output carries what a script waits for, and nothing else.
 //!
@@ -15,6 +16,8 @@ mod log;
 mod maintenance;
 mod registry;
 mod serve;
+mod socket;
+mod stdio;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -27,9 +30,10 @@ use crate::cli::{Cli, Command};
 use crate::config::{Config, ConfigError};
 use crate::demo::DemoError;
 use crate::serve::ServeError;
+use crate::stdio::StdioError;
 
 /// The exit code of an error. 1 is kept for a command whose answer is no.
-const ERROR: u8 = 2;
+pub(crate) const ERROR: u8 = 2;
 
 /// Why a command did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +44,8 @@ enum Failure {
     Serve(#[from] ServeError),
     #[error(transparent)]
     Store(#[from] zit_store::StoreError),
+    #[error(transparent)]
+    Stdio(#[from] StdioError),
     #[error(transparent)]
     Demo(#[from] DemoError),
     #[error(transparent)]
@@ -56,14 +62,14 @@ impl Failure {
             Self::Store(error) => error.hint(),
             Self::Demo(error) => error.hint(),
             Self::Log(error) => error.hint(),
-            Self::Output(_) => None,
+            Self::Stdio(_) | Self::Output(_) => None,
         }
     }
 }
 
 fn main() -> ExitCode {
     match run(&Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             complain(&failure, failure.hint());
             ExitCode::from(ERROR)
@@ -71,18 +77,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> Result<(), Failure> {
-    config::start_log(&cli.log)?;
+fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+    config::start_log(cli.log_filter())?;
     match &cli.command {
         Command::Serve(args) => serve::serve(&Config::check(args)?)?,
         Command::Log(args) => log::run(args, &mut io::BufWriter::new(io::stdout().lock()))?,
+        Command::Stdio(args) => return Ok(stdio::run(args)?),
         Command::Demo(options) => demo::run(options)?,
         Command::Init { path } => {
             zit_store::Store::init(path)?;
             say(&format!("initialized empty repository in {}", path.display()))?;
         }
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 fn say(line: &str) -> Result<(), Failure> {

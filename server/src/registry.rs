@@ -18,8 +18,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use zit_model::Instant;
 use zit_referee::{Clock, RefereeError, Repository};
+use zit_service::local;
+use zit_store::PackLimits;
 
 use crate::http::route::RepositoryPath;
+use crate::socket::Door;
+
+/// How long a command on this machine that has a repository open is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What may follow a URL's path to make a git directory, in the order tried. Source: git's `path.c`, `enter_repo`.
 const SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];
@@ -36,6 +42,8 @@ pub(crate) struct Registry {
     clock: Arc<dyn Clock>,
     /// Whether only repositories with [`EXPORT_OK`] are served.
     marked_only: bool,
+    /// What a push through a socket may cost.
+    limits: PackLimits,
     slots: Mutex<HashMap<PathBuf, Slot>>,
 }
 
@@ -50,6 +58,8 @@ struct Slot {
 
 /// An open repository.
 struct Open {
+    /// The socket beside it. Invariant: before the repository, so that it is gone once the lock is free.
+    _door: Option<Door>,
     repository: Arc<Repository>,
     /// When it was last asked for.
     used: Instant,
@@ -95,8 +105,8 @@ pub(crate) enum RegistryError {
 
 impl Registry {
     /// The repositories below `root`, an absolute path without symbolic links.
-    pub(crate) fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        Self { root, clock, marked_only: false, slots: Mutex::default() }
+    pub(crate) fn new(root: PathBuf, clock: Arc<dyn Clock>, limits: PackLimits) -> Self {
+        Self { root, clock, marked_only: false, limits, slots: Mutex::default() }
     }
 
     /// The same, but for repositories that are not marked for export, if `marked_only`.
@@ -135,10 +145,15 @@ impl Registry {
             return Ok(Arc::clone(&open.repository));
         }
         tracing::info!(git_dir = %git_dir.display(), "opening repository");
-        let repository = Repository::open(&git_dir, Arc::clone(&self.clock))
-            .map_err(|source| RegistryError::Open { name: name.clone(), source })?;
+        let repository =
+            local::open_waiting(PATIENCE, || Repository::open(&git_dir, Arc::clone(&self.clock)))
+                .map_err(|source| RegistryError::Open { name: name.clone(), source })?;
         let repository = Arc::new(repository);
-        *open = Some(Open { repository: Arc::clone(&repository), used });
+        // Without the socket others are kept waiting, and the server is as good.
+        let door = Door::open(&git_dir, &repository, self.limits)
+            .inspect_err(|error| tracing::warn!(%error, "no socket beside the repository"))
+            .ok();
+        *open = Some(Open { _door: door, repository: Arc::clone(&repository), used });
         Ok(repository)
     }
 
@@ -161,6 +176,14 @@ impl Registry {
             if open.is_none() {
                 self.forget(&path, &slot);
             }
+        }
+    }
+
+    /// Lets go of every repository: each one's socket goes, and its lock with the last request that is at work there.
+    pub(crate) fn close(&self) {
+        let slots: Vec<Slot> = lock(&self.slots).drain().map(|(_, slot)| slot).collect();
+        for slot in slots {
+            *lock(&slot.open) = None;
         }
     }
 
@@ -285,7 +308,7 @@ mod tests {
         let path = root.join("a.git");
         Store::init(&path).unwrap();
         let clock = Arc::new(ManualClock::default());
-        let registry = Registry::new(root, clock.clone());
+        let registry = Registry::new(root, clock.clone(), PackLimits::default());
         let is_closed = || Store::open(&path, Access::Referee).is_ok();
         let held = registry.open(&name("a")).unwrap();
         clock.advance(MAX_UNUSED);
@@ -307,7 +330,8 @@ mod tests {
     #[test]
     fn a_repository_that_was_moved_or_replaced_is_not_taken_for_the_old_one() {
         let (_dir, root) = world();
-        let registry = Registry::new(root.clone(), Arc::new(ManualClock::default()));
+        let registry =
+            Registry::new(root.clone(), Arc::new(ManualClock::default()), PackLimits::default());
         let (a, b) = (root.join("a.git"), root.join("b.git"));
         Store::init(&a).unwrap();
         let old = Arc::downgrade(&registry.open(&name("a")).unwrap());

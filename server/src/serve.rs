@@ -20,6 +20,7 @@ use crate::connection::Protocols;
 use crate::http::Edge;
 use crate::maintenance::Maintainer;
 use crate::registry::Registry;
+use crate::socket;
 
 /// How many connections are open at once; more wait in the system's queue.
 ///
@@ -38,10 +39,6 @@ const MAX_FAREWELL: Duration = Duration::from_secs(10);
 
 /// How long to wait when the system has no room for another connection.
 const BREATH: Duration = Duration::from_millis(100);
-
-/// How many objects one pack may announce: twice what the largest public histories have. A header of twelve bytes makes
-/// the receiving program set memory aside for each.
-const MAX_PACK_OBJECTS: u32 = 20_000_000;
 
 /// Why the server does not run.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +78,7 @@ impl ServeError {
 pub(crate) fn serve(config: &Config) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .max_blocking_threads(MAX_REQUESTS * THREADS_PER_REQUEST)
+        .max_blocking_threads((MAX_REQUESTS + socket::MAX_CONVERSATIONS) * THREADS_PER_REQUEST)
         .build()
         .map_err(ServeError::Runtime)?;
     let maintainer = Maintainer::start().map_err(ServeError::Runtime)?;
@@ -99,9 +96,10 @@ async fn run(config: &Config, maintainer: &Maintainer) -> Result<(), ServeError>
     let mut stop = Stop::new().map_err(ServeError::Runtime)?;
     announce(listener.local_addr().map_err(listen)?).map_err(ServeError::Announce)?;
 
-    let registry = Registry::new(config.root().to_owned(), Arc::new(SystemClock::start()))
-        .marked_only(config.marked_only);
-    let limits = PackLimits { max_bytes: config.max_pack, max_objects: MAX_PACK_OBJECTS };
+    let limits = PackLimits { max_bytes: config.max_pack, ..PackLimits::default() };
+    let clock = Arc::new(SystemClock::start());
+    let registry =
+        Registry::new(config.root().to_owned(), clock, limits).marked_only(config.marked_only);
     let edge = Arc::new(Edge::new(registry, limits).maintained(maintainer.nudges()));
     let connections = GracefulShutdown::new();
     tokio::select! {
@@ -117,6 +115,7 @@ async fn run(config: &Config, maintainer: &Maintainer) -> Result<(), ServeError>
         () = tokio::time::sleep(MAX_FAREWELL) => tracing::warn!("requests cut off"),
         () = stop.asked() => tracing::warn!("requests cut off"),
     }
+    edge.close();
     Ok(())
 }
 
@@ -182,8 +181,11 @@ mod tests {
     fn with_server(test: impl FnOnce(SocketAddr)) {
         let root = tempfile::tempdir().unwrap();
         zit_store::Store::init(&root.path().join("app.git")).unwrap();
-        let registry =
-            Registry::new(root.path().canonicalize().unwrap(), Arc::new(SystemClock::start()));
+        let registry = Registry::new(
+            root.path().canonicalize().unwrap(),
+            Arc::new(SystemClock::start()),
+            PackLimits::default(),
+        );
         let limits = PackLimits { max_bytes: 1 << 20, max_objects: 1000 };
         let edge = Arc::new(Edge::new(registry, limits));
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();

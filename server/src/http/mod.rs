@@ -80,6 +80,11 @@ impl Edge {
         }
     }
 
+    /// Lets go of every repository.
+    pub(crate) fn close(&self) {
+        self.registry.close();
+    }
+
     /// Answers one request.
     pub(crate) async fn handle(
         self: Arc<Self>,

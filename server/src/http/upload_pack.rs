@@ -42,6 +42,7 @@ pub(super) fn send(relay: Relay) -> ResponseBody {
     let span = tracing::Span::current();
     let writing = span.clone();
     tokio::task::spawn_blocking(move || writing.in_scope(|| request.send()));
+    // The end of the body says how it ended, too.
     tokio::task::spawn_blocking(move || span.in_scope(|| answer.send(&mut outlet)));
     body
 }

@@ -24,6 +24,7 @@ use crate::landing::{Landed, Landing, land};
 use crate::open;
 use crate::plan::{CarriedOut, Plan};
 use crate::push::{Ask, Command, Push};
+use crate::seen::Seen;
 use crate::speaker::Door;
 use crate::verdict::{Decision, Holder, Refusal, Verdict};
 use crate::view::{OpenItem, Strayed, View};
@@ -101,6 +102,7 @@ pub(crate) struct Actor {
     pub(crate) footprinter: Arc<Footprinter>,
     pub(crate) view: View,
     pub(crate) epochs: Epochs,
+    pub(crate) seen: Seen,
     /// The refs may say something else than the view, which is rebuilt before it is looked at again.
     pub(crate) suspect: bool,
 }
@@ -115,9 +117,15 @@ impl Actor {
             }
             match event {
                 Event::Brief(back) => drop(back.send(self.brief())),
-                Event::Decide(proposal, back) => drop(back.send(self.decide(*proposal))),
+                Event::Decide(proposal, back) => {
+                    let decided = self.decide(*proposal);
+                    self.seen.save(&self.view);
+                    drop(back.send(decided));
+                }
                 Event::Land(landing, composed, back) => {
-                    drop(back.send(land(&mut self, &landing, composed)));
+                    let landed = land(&mut self, &landing, composed);
+                    self.seen.save(&self.view);
+                    drop(back.send(landed));
                 }
                 Event::Own(agent, back) => drop(back.send(self.own(&agent))),
                 Event::Status(agent, back) => drop(back.send(Status {

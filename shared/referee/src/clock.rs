@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use zit_model::{Instant, Now, UnixSeconds};
 
 /// Tells the time.
@@ -26,15 +27,30 @@ impl SystemClock {
 }
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one clock that others take as an argument"
-    )]
     fn now(&self) -> Now {
-        let wall = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
-        Now { monotonic: Instant::at(self.started.elapsed()), wall: UnixSeconds(wall) }
+        Now { monotonic: Instant::at(self.started.elapsed()), wall: wall() }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one clock that others take as an argument"
+)]
+fn wall() -> UnixSeconds {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    UnixSeconds(since.map_or(0, |since| since.as_secs()))
+}
+
+/// The machine's clocks, the monotonic side counted from the machine's start: it goes on from one process to the next.
+#[derive(Debug, Default)]
+pub struct BootClock;
+
+impl Clock for BootClock {
+    fn now(&self) -> Now {
+        let booted = clock_gettime(ClockId::Boottime);
+        let seconds = u64::try_from(booted.tv_sec).unwrap_or(0);
+        let nanos = u32::try_from(booted.tv_nsec).unwrap_or(0);
+        Now { monotonic: Instant::at(Duration::new(seconds, nanos)), wall: wall() }
     }
 }
 

@@ -30,6 +30,7 @@ mod open;
 mod plan;
 mod push;
 mod repository;
+mod seen;
 pub mod speaker;
 mod status;
 mod verdict;
@@ -37,8 +38,8 @@ mod view;
 mod words;
 
 pub use answer::PushAnswer;
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{BootClock, Clock, ManualClock, SystemClock};
 pub use error::RefereeError;
 pub use hooks::Nobody;
-pub use repository::Repository;
+pub use repository::{Repository, refs_for_fetch};
 pub use speaker::{Caller, Door, Speaker};

@@ -22,7 +22,7 @@ use zit_wire::receive::PushRequest;
 
 use crate::actor::{Actor, Brief, Decided, Event, Outcome, Proposal, Status};
 use crate::answer::{self, Accepted, PushAnswer};
-use crate::clock::Clock;
+use crate::clock::{BootClock, Clock};
 use crate::epochs::Epochs;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
@@ -30,6 +30,7 @@ use crate::hooks::{Before, Errand, Nobody};
 use crate::landing::{Composed, Landed, Landing, compose};
 use crate::open;
 use crate::push::{Ask, Ground, Push, expand};
+use crate::seen::{self, Seen};
 use crate::speaker::{Caller, Committer};
 use crate::verdict::{Decision, Refusal, Step};
 
@@ -57,9 +58,35 @@ impl Repository {
     /// # Errors
     /// [`RefereeError`] when the repository cannot be read or has a referee already.
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, RefereeError> {
+        Self::open_remembering(path, clock, Seen::nothing)
+    }
+
+    /// Opens a repository for one command of a process that ends with it, so that leases count on from one command to
+    /// the next; otherwise as [`Repository::open`].
+    ///
+    /// # Errors
+    /// As [`Repository::open`].
+    pub fn open_embedded(path: &Path) -> Result<Self, RefereeError> {
+        let boot = seen::this_boot();
+        Self::open_remembering(path, Arc::new(BootClock), move |git_dir| match boot {
+            Some(boot) => Seen::since(git_dir, boot),
+            // Without a boot to name, each command is a fresh observation.
+            None => Seen::nothing(git_dir),
+        })
+    }
+
+    fn open_remembering(
+        path: &Path,
+        clock: Arc<dyn Clock>,
+        seen: impl FnOnce(&Path) -> Seen,
+    ) -> Result<Self, RefereeError> {
         let store = Arc::new(Store::open(path, Access::Referee)?);
+        let mut seen = seen(store.git_dir());
         let footprinter = Arc::new(Footprinter::default());
-        let mut view = open::view(&store, &footprinter, clock.now().monotonic)?;
+        let now = clock.now().monotonic;
+        let mut view = open::view(&store, &footprinter, now)?;
+        seen.restore(&mut view, now);
+        seen.save(&view);
         let highest = view.claims.values().map(|claim| claim.record.epoch).max().unwrap_or(0);
         let epochs = Epochs::open(store.git_dir(), highest)?;
         view.next_epoch = epochs.peek();
@@ -69,6 +96,7 @@ impl Repository {
             footprinter: Arc::clone(&footprinter),
             view,
             epochs,
+            seen,
             suspect: false,
         };
         let (events, received) = mpsc::channel();
@@ -149,18 +177,7 @@ impl Repository {
     /// # Errors
     /// [`RefereeError`] when refs cannot be read.
     pub fn refs_for_fetch(&self, prefixes: &Prefixes) -> Result<Vec<StoredRef>, RefereeError> {
-        let mut of: Vec<&BStr> = prefixes.iter().collect();
-        let all = of.is_empty() || of.len() > MAX_PREFIXES;
-        if all || of.iter().any(|prefix| b"refs/".starts_with(prefix)) {
-            return Ok(self.store.refs()?);
-        }
-        of.retain(|prefix| prefix.starts_with(b"refs/"));
-        // They are sorted and disjoint, and so is what they give.
-        let mut found = Vec::new();
-        for prefix in of {
-            found.extend(self.store.refs_below(prefix)?);
-        }
-        Ok(found)
+        Ok(refs_for_fetch(&self.store, prefixes)?)
     }
 
     /// Judges a push, carries it out, and answers it.
@@ -488,6 +505,25 @@ impl Repository {
         events.send(event(back)).map_err(|_| RefereeError::Closed)?;
         answer.recv().map_err(|_| RefereeError::Closed)
     }
+}
+
+/// The refs shown to a fetcher by a repository that has no referee at the moment; as [`Repository::refs_for_fetch`].
+///
+/// # Errors
+/// [`StoreError`] when refs cannot be read.
+pub fn refs_for_fetch(store: &Store, prefixes: &Prefixes) -> Result<Vec<StoredRef>, StoreError> {
+    let mut of: Vec<&BStr> = prefixes.iter().collect();
+    let all = of.is_empty() || of.len() > MAX_PREFIXES;
+    if all || of.iter().any(|prefix| b"refs/".starts_with(prefix)) {
+        return store.refs();
+    }
+    of.retain(|prefix| prefix.starts_with(b"refs/"));
+    // They are sorted and disjoint, and so is what they give.
+    let mut found = Vec::new();
+    for prefix in of {
+        found.extend(store.refs_below(prefix)?);
+    }
+    Ok(found)
 }
 
 /// Whether a push to the name, if it is done, makes a stored ref name what was pushed.

@@ -1,7 +1,7 @@
 //! What the referee knows of its repository between two pushes: claims, agents and open items.
 //!
 //! Only the actor changes a [`View`]; judging reads it. Everything in it can be rebuilt from refs, except when each
-//! claim was last renewed: a restart counts as a fresh observation.
+//! claim was last renewed: a restart counts as a fresh observation, unless `seen` knows better.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The repository as the wire tells of it: its refs, its HEAD, and what it offers.
 
 use zit_referee::{Caller, Repository};
-use zit_store::{ResolvedHead, StoreError, StoredRef, Unborn, Wants};
+use zit_store::{Reading, ResolvedHead, StoreError, StoredRef, Unborn, Wants};
 use zit_wire::advertise::Offering;
 use zit_wire::ls_refs::Prefixes;
 use zit_wire::refs::{AdvertisedRef, Head};
@@ -20,14 +20,14 @@ pub fn info_refs(
     version: ProtocolVersion,
     caller: &Caller,
 ) -> Result<Vec<u8>, ServiceError> {
-    let offering = offering(repository)?;
+    let offering = offering(repository.reading())?;
     match service {
         Service::UploadPack if version == ProtocolVersion::V2 => {
             Ok(advertise::upload_pack_v2(&offering))
         }
         Service::UploadPack => {
             let refs = advertised(repository.refs_for_fetch(&Prefixes::default())?);
-            let head = head(repository)?;
+            let head = head(repository.reading())?;
             Ok(advertise::upload_pack(&offering, version, head.as_ref(), &refs))
         }
         Service::ReceivePack => {
@@ -35,6 +35,26 @@ pub fn info_refs(
             Ok(advertise::receive_pack(&offering, version, &refs))
         }
     }
+}
+
+/// Writes what a pushing client on a pipe is told first.
+pub(crate) fn push_on_pipe(
+    repository: &Repository,
+    version: ProtocolVersion,
+    caller: &Caller,
+) -> Result<Vec<u8>, ServiceError> {
+    let refs = advertised(repository.refs_for_push(caller.agent().as_ref())?);
+    Ok(advertise::receive_pack_on_pipe(&offering(repository.reading())?, version, &refs))
+}
+
+/// Writes what a client of protocol 2 on a pipe is told first; it names no refs.
+pub(crate) fn fetch_v2(store: Reading<'_>) -> Result<Vec<u8>, ServiceError> {
+    Ok(advertise::upload_pack_v2(&offering(store)?))
+}
+
+/// The software that answers, as it is told to clients.
+pub(crate) fn agent() -> Agent {
+    Agent::new(concat!("zit/", env!("CARGO_PKG_VERSION")))
 }
 
 /// Refs as the wire has them, in the order given.
@@ -52,8 +72,8 @@ pub(crate) fn advertised(refs: Vec<StoredRef>) -> Vec<AdvertisedRef> {
 ///
 /// # Errors
 /// [`StoreError`] when it cannot be read.
-pub(crate) fn head(repository: &Repository) -> Result<Option<Head>, StoreError> {
-    let ResolvedHead { target, oid, peeled } = repository.reading().resolved_head()?;
+pub(crate) fn head(store: Reading<'_>) -> Result<Option<Head>, StoreError> {
+    let ResolvedHead { target, oid, peeled } = store.resolved_head()?;
     Ok(match (target, oid) {
         (Some(target), Some(oid)) => Some(Head::Attached { target, oid, peeled }),
         (Some(target), None) => Some(Head::Unborn(target)),
@@ -61,12 +81,11 @@ pub(crate) fn head(repository: &Repository) -> Result<Option<Head>, StoreError> 
     })
 }
 
-fn offering(repository: &Repository) -> Result<Offering, StoreError> {
-    let store = repository.reading();
+fn offering(store: Reading<'_>) -> Result<Offering, StoreError> {
     let config = store.config()?;
     Ok(Offering {
         object_format: store.hash_kind(),
-        agent: Agent::new(concat!("zit/", env!("CARGO_PKG_VERSION"))),
+        agent: agent(),
         extras: Extras {
             filter: config.allow_filter,
             // As git's upload-pack says it: any object includes tips and what they reach, but what is reachable does

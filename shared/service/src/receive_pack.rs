@@ -40,26 +40,10 @@ pub struct Incoming<R> {
     pack: Chain<Cursor<Vec<u8>>, R>,
 }
 
-/// Answers one push; a request of nothing, by which a client tries the way, has an empty answer.
+/// Reads a request up to its pack; a request of nothing, by which a client tries the way, has an empty answer.
 ///
 /// # Errors
 /// [`ServiceError`] when the body stops before its pack, or is no push and the client reads no bands.
-pub fn answer(
-    repository: &Repository,
-    caller: &Caller,
-    limits: &PackLimits,
-    body: impl Read,
-) -> Result<Vec<u8>, ServiceError> {
-    match begin(repository, body)? {
-        Begun::Answered(answer) => Ok(answer),
-        Begun::Push(incoming) => Ok(incoming.answer(repository, caller, limits)),
-    }
-}
-
-/// Reads a request up to its pack.
-///
-/// # Errors
-/// As [`answer`].
 pub fn begin<R: Read>(repository: &Repository, mut body: R) -> Result<Begun<R>, ServiceError> {
     let mut start = Vec::new();
     let reader = RequestReader::new(repository.reading().hash_kind());

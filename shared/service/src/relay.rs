@@ -34,6 +34,15 @@ pub struct RelayedRequest {
 /// The half that comes from it.
 pub struct RelayedAnswer(PackStream);
 
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// The client has all of it.
+    Whole,
+    /// It broke off, or the client went away: nothing can follow.
+    Cut,
+}
+
 impl Relay {
     /// A request of which `start` was read, and the rest is still in `body`.
     pub(crate) fn new(start: Vec<u8>, body: Box<dyn Read + Send>, stream: PackStream) -> Self {
@@ -59,9 +68,14 @@ impl RelayedRequest {
 }
 
 impl RelayedAnswer {
+    /// What the pack source says in `stream`.
+    pub(crate) fn new(stream: PackStream) -> Self {
+        Self(stream)
+    }
+
     /// Writes the answer to `client`; one that goes away ends the pack source with it.
-    pub fn send(self, client: &mut dyn Write) {
-        send_answer(self.0, client);
+    pub fn send(self, client: &mut dyn Write) -> Sent {
+        send_answer(self.0, client)
     }
 }
 
@@ -76,7 +90,7 @@ fn send_request(start: Vec<u8>, body: Box<dyn Read + Send>, mut stdin: impl Writ
     }
 }
 
-fn send_answer(mut stream: PackStream, client: &mut dyn Write) {
+fn send_answer(mut stream: PackStream, client: &mut dyn Write) -> Sent {
     let mut buffer = vec![0; PIECE];
     let mut n_bytes = 0;
     loop {
@@ -91,13 +105,19 @@ fn send_answer(mut stream: PackStream, client: &mut dyn Write) {
         };
         if let Err(error) = client.write_all(buffer.get(..n).unwrap_or_default()) {
             tracing::info!(%error, n_bytes, "fetch given up");
-            return;
+            return Sent::Cut;
         }
         n_bytes += n;
     }
     match stream.finish() {
-        Ok(()) => tracing::debug!(n_bytes, "fetch answered"),
-        Err(error) => report_failure(&error, n_bytes, client),
+        Ok(()) => {
+            tracing::debug!(n_bytes, "fetch answered");
+            Sent::Whole
+        }
+        Err(error) => {
+            report_failure(&error, n_bytes, client);
+            Sent::Cut
+        }
     }
 }
 

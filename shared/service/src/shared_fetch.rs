@@ -7,7 +7,7 @@ use std::io::Write;
 use zit_store::{AnswerQuery, Reading, SharedAnswer};
 use zit_wire::fetch;
 
-use crate::relay;
+use crate::relay::{self, Sent};
 
 /// An answer that others may be reading too. Dropping it leaves it to them.
 #[must_use = "nobody is answered until it has been sent"]
@@ -33,22 +33,25 @@ pub(crate) fn answer(store: Reading<'_>, request: &[u8]) -> Option<SharedFetch> 
 
 impl SharedFetch {
     /// Writes the answer to `client`, also while it is being made.
-    pub fn send(mut self, client: &mut dyn Write) {
+    pub fn send(mut self, client: &mut dyn Write) -> Sent {
         let mut n_bytes = 0;
         loop {
             match self.0.next_piece() {
                 Ok(Some(piece)) => {
                     if let Err(error) = client.write_all(&piece) {
                         tracing::info!(%error, n_bytes, "fetch given up");
-                        return;
+                        return Sent::Cut;
                     }
                     n_bytes += piece.len();
                 }
                 Ok(None) => {
                     tracing::debug!(n_bytes, "fetch answered");
-                    return;
+                    return Sent::Whole;
                 }
-                Err(error) => return relay::report_failure(&error, n_bytes, client),
+                Err(error) => {
+                    relay::report_failure(&error, n_bytes, client);
+                    return Sent::Cut;
+                }
             }
         }
     }

@@ -9,7 +9,6 @@
 
 use std::io::Read;
 
-use zit_referee::Repository;
 use zit_store::{Exchange, PackSource, ProtocolVersion as StoreVersion, Reading, Unborn};
 use zit_wire::command::{self, Command, HeadProgress};
 use zit_wire::fetch;
@@ -22,6 +21,7 @@ use crate::advertise;
 use crate::relay::Relay;
 use crate::shared_fetch::{self, SharedFetch};
 use crate::small_fetch;
+use crate::source::FetchSource;
 
 /// An answer, or who gives it.
 #[must_use = "nobody is answered until it is sent"]
@@ -40,11 +40,11 @@ pub enum Answer {
 /// [`ServiceError`] when the body stops or the repository cannot be read. What the client asked in a wrong way is told
 /// to it in the answer.
 pub fn answer(
-    repository: &Repository,
+    source: &dyn FetchSource,
     version: ProtocolVersion,
     mut body: Box<dyn Read + Send>,
 ) -> Result<Answer, ServiceError> {
-    let store = repository.reading();
+    let store = source.reading();
     if version != ProtocolVersion::V2 {
         return hand_on(store, version, Vec::new(), body);
     }
@@ -60,7 +60,7 @@ pub fn answer(
             }
             Ok(HeadProgress::Complete(head)) => {
                 return match head.command {
-                    Command::LsRefs => list_refs(repository, start, &mut body),
+                    Command::LsRefs => list_refs(source, start, &mut body),
                     Command::Fetch => fetch(store, start, body),
                     Command::ObjectInfo => object_info(store, start, body),
                 };
@@ -80,22 +80,23 @@ fn read_more(
 }
 
 fn list_refs(
-    repository: &Repository,
+    source: &dyn FetchSource,
     mut request: Vec<u8>,
     body: &mut dyn Read,
 ) -> Result<Answer, ServiceError> {
     // One byte more than may be shows that there are too many.
     let n_room = (ls_refs::MAX_REQUEST + 1).saturating_sub(request.len());
     read_more(body, &mut request, n_room)?;
-    let store = repository.reading();
+    let store = source.reading();
     let mut request = match ls_refs::parse(&request, store.hash_kind()) {
         Ok(request) => request,
         Err(error) => return Ok(refuse(&error.to_string())),
     };
     request.unborn &= store.config()?.unborn != Unborn::Ignore;
-    let refs = advertise::advertised(repository.refs_for_fetch(&request.prefixes)?);
+    let refs = advertise::advertised(source.refs_for_fetch(&request.prefixes)?);
     // Whoever polls for a few refs of theirs does not pay for HEAD.
-    let head = if request.prefixes.matches(b"HEAD") { advertise::head(repository)? } else { None };
+    let head =
+        if request.prefixes.matches(b"HEAD") { advertise::head(source.reading())? } else { None };
     Ok(Answer::Whole(ls_refs::respond(&request, head.as_ref(), &refs)))
 }
 

@@ -35,6 +35,9 @@ pub enum StoreError {
     /// Another referee holds the repository's lock.
     #[error("{} is open in another referee", .0.display())]
     InUse(PathBuf),
+    /// The repository belongs to another user, and nobody said that it may be trusted.
+    #[error("{} belongs to another user", .0.display())]
+    NotOurs(PathBuf),
     /// The repository uses a format that the store does not read.
     #[error("cannot open {}: {what}", path.display())]
     Unsupported {
@@ -142,6 +145,9 @@ impl StoreError {
             Self::NotBare(_) => Some("clone it with `git clone --bare` and serve the clone"),
             Self::NotEmpty(_) => Some("name a folder that does not exist yet"),
             Self::InUse(_) => Some("stop the other server, or go through it"),
+            Self::NotOurs(_) => {
+                Some("if you trust its owner: git config --global --add safe.directory <path>")
+            }
             Self::Locked(_) => Some("remove the lock file if no git program is running"),
             Self::Unrelated { .. } => Some("rebase onto the branch it is to land on"),
             Self::Io { .. }

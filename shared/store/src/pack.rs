@@ -28,6 +28,14 @@ pub struct PackLimits {
     pub max_objects: u32,
 }
 
+/// 2 GiB, more than most histories in one push, and a disk survives it; and twice as many objects as the largest public
+/// histories have, because a header of twelve bytes makes the receiving program set memory aside for each.
+impl Default for PackLimits {
+    fn default() -> Self {
+        Self { max_bytes: 2 * 1024 * 1024 * 1024, max_objects: 20_000_000 }
+    }
+}
+
 /// What came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {

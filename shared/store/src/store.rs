@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,6 +44,8 @@ pub enum Access {
     /// A referee's: a bare repository at exactly the path. Takes the repository's lock (`zit/lock`), finishes or undoes
     /// what a crash left, and may write.
     Referee,
+    /// A fetch's, while another may be the referee: a bare repository at exactly the path. Never writes.
+    Fetch,
     /// Any repository at the path or upward from it, also one with a work tree. Never writes.
     ReadOnly,
 }
@@ -103,7 +106,7 @@ impl Store {
     /// served, [`StoreError::InUse`] when another referee has it open, and whatever recovery runs into.
     pub fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
         let (git_dir, common_dir) = match access {
-            Access::Referee => {
+            Access::Referee | Access::Fetch => {
                 let path = bare(path)?;
                 (path.clone(), path)
             }
@@ -131,6 +134,24 @@ impl Store {
             tx::recover(&store, &mut tx)?;
         }
         Ok(store)
+    }
+
+    /// Checks that the repository at `git_dir` may be trusted, as git does: that it belongs to this user, or that the
+    /// user's `safe.directory` names it. A repository's own configuration and hooks can run programs.
+    ///
+    /// # Errors
+    /// [`StoreError::NotOurs`] when it may not; [`StoreError`] when it cannot be looked at.
+    pub fn check_owner(git_dir: &Path) -> Result<(), StoreError> {
+        let owner = fs::metadata(git_dir).doing("look at", git_dir)?.uid();
+        if owner == rustix::process::geteuid().as_raw() {
+            return Ok(());
+        }
+        Git::anywhere("rev-parse")
+            .folder(git_dir)
+            .args(["--git-dir"])
+            .output()
+            .map(drop)
+            .map_err(|_| StoreError::NotOurs(git_dir.to_owned()))
     }
 
     /// The git directory. A linked work tree's is its own.

@@ -21,13 +21,15 @@ pub enum ProtocolVersion {
     V2,
 }
 
-/// Which half of a stateless exchange.
+/// Which half of a stateless exchange, or all of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchange {
     /// The refs and capabilities that come before a request; nothing is read.
     Advertise,
     /// The answer to one request.
     Respond,
+    /// An advertisement and whatever follows, until the client has what it wants: what git speaks over pipes.
+    Converse,
 }
 
 /// Something that answers requests of the fetch protocol.
@@ -66,16 +68,17 @@ impl PackSource for UploadPack {
         exchange: Exchange,
     ) -> Result<PackStream, StoreError> {
         // Whoever serves a repository has decided to trust it, whoever owns its files.
-        let mut git = Git::at(&self.git_dir, &["safe.directory=*"], "upload-pack")
-            .args(["--stateless-rpc", "--strict"]);
+        let mut git = Git::at(&self.git_dir, &["safe.directory=*"], "upload-pack").arg("--strict");
         git = match version {
             ProtocolVersion::V0 => git,
             ProtocolVersion::V1 => git.env("GIT_PROTOCOL", "version=1"),
             ProtocolVersion::V2 => git.env("GIT_PROTOCOL", "version=2"),
         };
-        if exchange == Exchange::Advertise {
-            git = git.arg("--http-backend-info-refs");
-        }
+        git = match exchange {
+            Exchange::Advertise => git.args(["--stateless-rpc", "--http-backend-info-refs"]),
+            Exchange::Respond => git.arg("--stateless-rpc"),
+            Exchange::Converse => git,
+        };
         let mut child = git.arg("--").arg(&self.git_dir).spawn()?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -33,11 +33,19 @@ pub fn receive_pack<'r>(
     version: ProtocolVersion,
     refs: impl IntoIterator<Item = &'r AdvertisedRef>,
 ) -> Vec<u8> {
-    let mut lines = RefLines::open(Service::ReceivePack, version, offering, None);
-    for r in refs {
-        lines.push(r, Peel::No);
-    }
-    lines.close()
+    let out = service_line(Service::ReceivePack, version);
+    push_refs(RefLines::open(out, Service::ReceivePack, version, offering, None), refs)
+}
+
+/// Writes the advertisement of `git-receive-pack` for a pipe, which is as [`receive_pack`]'s without the service line and
+/// its flush.
+#[must_use]
+pub fn receive_pack_on_pipe<'r>(
+    offering: &Offering,
+    version: ProtocolVersion,
+    refs: impl IntoIterator<Item = &'r AdvertisedRef>,
+) -> Vec<u8> {
+    push_refs(RefLines::open(Vec::new(), Service::ReceivePack, version, offering, None), refs)
 }
 
 /// Writes the advertisement of `git-upload-pack` in version 0 or 1, or that of version 2 if it is asked for.
@@ -54,7 +62,8 @@ pub fn upload_pack<'r>(
     if version == ProtocolVersion::V2 {
         return upload_pack_v2(offering);
     }
-    let mut lines = RefLines::open(Service::UploadPack, version, offering, head);
+    let out = service_line(Service::UploadPack, version);
+    let mut lines = RefLines::open(out, Service::UploadPack, version, offering, head);
     if let Some(oid) = head.and_then(Head::oid) {
         lines.line(Some(oid), &[b"HEAD"]);
     }
@@ -85,6 +94,30 @@ pub fn upload_pack_v2(offering: &Offering) -> Vec<u8> {
     out
 }
 
+/// What goes before an advertisement over HTTP, but for whoever asks for version 2.
+fn service_line(service: Service, version: ProtocolVersion) -> Vec<u8> {
+    let mut out = Vec::new();
+    if version == ProtocolVersion::V2 {
+        return out;
+    }
+    pkt::text_with(&mut out, |out| {
+        out.extend_from_slice(b"# service=");
+        out.extend_from_slice(service.name().as_bytes());
+    });
+    pkt::flush(&mut out);
+    out
+}
+
+fn push_refs<'r>(
+    mut lines: RefLines<'_>,
+    refs: impl IntoIterator<Item = &'r AdvertisedRef>,
+) -> Vec<u8> {
+    for r in refs {
+        lines.push(r, Peel::No);
+    }
+    lines.close()
+}
+
 /// The lines of refs, the first of which carries the capabilities.
 struct RefLines<'a> {
     out: Vec<u8>,
@@ -102,19 +135,12 @@ enum Peel {
 
 impl<'a> RefLines<'a> {
     fn open(
+        mut out: Vec<u8>,
         service: Service,
         version: ProtocolVersion,
         offering: &'a Offering,
         head: Option<&'a Head>,
     ) -> Self {
-        let mut out = Vec::new();
-        if version != ProtocolVersion::V2 {
-            pkt::text_with(&mut out, |out| {
-                out.extend_from_slice(b"# service=");
-                out.extend_from_slice(service.name().as_bytes());
-            });
-            pkt::flush(&mut out);
-        }
         if version == ProtocolVersion::V1 {
             pkt::text_with(&mut out, |out| out.extend_from_slice(b"version 1"));
         }
@@ -178,6 +204,16 @@ mod tests {
             object_format: Kind::Sha1,
             agent: Agent::new("zit/test"),
             extras: Extras::default(),
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_told_the_same_without_the_service_line() {
+        for version in [ProtocolVersion::V0, ProtocolVersion::V1] {
+            let over_http = receive_pack(&offering(), version, &[]);
+            let on_pipe = receive_pack_on_pipe(&offering(), version, &[]);
+            let line = b"001f# service=git-receive-pack\n0000";
+            assert_eq!(over_http.strip_prefix(line), Some(on_pipe.as_slice()));
         }
     }
 

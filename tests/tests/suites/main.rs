@@ -10,6 +10,7 @@ mod claims;
 mod clients;
 mod crash;
 mod differential;
+mod embedded;
 mod helper;
 mod hooks;
 mod hostile;

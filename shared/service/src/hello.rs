@@ -1,0 +1,131 @@
+//! The one packet with which a conversation on a socket begins: what HTTP says in its request line and headers.
+//!
+//! ```text
+//! hello = "zit-pipe 1" SP service SP "version=" version [SP "agent=" agent] [SP "item=" item]
+//! ```
+//!
+//! Nobody answers it: what follows is git's protocol, which has its own way of saying no.
+
+use bstr::ByteSlice;
+use zit_model::{AgentId, ItemId};
+use zit_referee::Caller;
+use zit_wire::pkt;
+use zit_wire::service::{ProtocolVersion, Service};
+
+/// The words at the start, with the version of this packet.
+const MAGIC: &str = "zit-pipe 1";
+
+/// What a client wants, and who it says it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    /// To fetch or to push.
+    pub service: Service,
+    /// How it would like to be answered.
+    pub version: ProtocolVersion,
+    /// Which agent speaks.
+    pub agent: Option<AgentId>,
+    /// Which item it works on.
+    pub item: Option<ItemId>,
+}
+
+/// A packet that is no hello.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("not the start of a conversation with this version of zit")]
+pub struct BadHello;
+
+impl Hello {
+    /// Writes it as one packet.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let version = match self.version {
+            ProtocolVersion::V0 => 0,
+            ProtocolVersion::V1 => 1,
+            ProtocolVersion::V2 => 2,
+        };
+        let mut line = format!("{MAGIC} {} version={version}", self.service);
+        if let Some(agent) = &self.agent {
+            line.push_str(&format!(" agent={agent}"));
+        }
+        if let Some(item) = &self.item {
+            line.push_str(&format!(" item={item}"));
+        }
+        packet(&line)
+    }
+
+    /// Reads the line of a packet.
+    ///
+    /// # Errors
+    /// [`BadHello`] for anything else.
+    pub fn read(line: &[u8]) -> Result<Self, BadHello> {
+        let line = line.to_str().map_err(|_| BadHello)?;
+        let mut words = line.strip_prefix(MAGIC).ok_or(BadHello)?.split(' ').skip(1);
+        let service = words.next().and_then(Service::from_name).ok_or(BadHello)?;
+        let version = ProtocolVersion::V0;
+        let mut hello = Self { service, version, agent: None, item: None };
+        for word in words {
+            match word.split_once('=').ok_or(BadHello)? {
+                ("version", "0") => hello.version = ProtocolVersion::V0,
+                ("version", "1") => hello.version = ProtocolVersion::V1,
+                ("version", "2") => hello.version = ProtocolVersion::V2,
+                ("agent", id) => hello.agent = Some(AgentId::new(id).map_err(|_| BadHello)?),
+                ("item", id) => hello.item = Some(ItemId::new(id).map_err(|_| BadHello)?),
+                _ => return Err(BadHello),
+            }
+        }
+        Ok(hello)
+    }
+
+    /// The caller as the referee sees it. Whoever may open the repository's files is asked for no credential.
+    #[must_use]
+    pub fn caller(&self) -> Caller {
+        Caller { header: self.agent.clone(), item: self.item.clone(), ..Caller::anyone() }
+    }
+}
+
+fn packet(line: &str) -> Vec<u8> {
+    let mut packet = Vec::new();
+    pkt::text(&mut packet, line.as_bytes()).expect("two ids are shorter than a packet");
+    packet
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let hello = Hello {
+            service: Service::ReceivePack,
+            version: ProtocolVersion::V1,
+            agent: Some(AgentId::new("ada").unwrap()),
+            item: Some(ItemId::new("0123456789ab").unwrap()),
+        };
+        let line = b"zit-pipe 1 git-receive-pack version=1 agent=ada item=0123456789ab\n";
+        assert_eq!(&hello.encode()[4..], line);
+        assert_eq!(Hello::read(line.trim_end()), Ok(hello));
+        let least = Hello {
+            service: Service::UploadPack,
+            version: ProtocolVersion::V2,
+            agent: None,
+            item: None,
+        };
+        assert_eq!(Hello::read(least.encode()[4..].trim_end()), Ok(least));
+    }
+
+    #[test]
+    fn anything_else_is_no_hello() {
+        for line in [
+            "",
+            "zit-pipe 1",
+            "zit-pipe 2 git-upload-pack",
+            "zit-pipe 1 upload-pack",
+            "zit-pipe 1 git-upload-pack version=3",
+            "zit-pipe 1 git-upload-pack agent=Ada",
+            "zit-pipe 1 git-upload-pack item=1",
+            "zit-pipe 1 git-upload-pack x",
+            "0032want 1111111111111111111111111111111111111111",
+        ] {
+            assert_eq!(Hello::read(line.as_bytes()), Err(BadHello), "{line:?}");
+        }
+    }
+}
