@@ -1,6 +1,6 @@
 //! The repository's own configuration, as far as the referee and the wire need it. Nothing of the user or the system.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use crate::error::{Doing, StoreError};
 use crate::fsio::Stamp;
 use crate::hooks::HookConfig;
 use crate::http_config::HttpConfig;
+use crate::receive_config::ReceiveConfig;
 use crate::reflog::LogRefs;
 
 /// How long git waits for a ref's lock. Source: git-config(1), `core.filesRefLockTimeout`.
@@ -61,6 +62,8 @@ pub struct RepoConfig {
     pub ofs_delta: bool,
     /// `http.*`.
     pub http: HttpConfig,
+    /// What is asked of a pack that comes in.
+    pub receive: Arc<ReceiveConfig>,
     /// `core.filesRefLockTimeout`, at most ten seconds.
     pub ref_lock_wait: Duration,
     /// `core.packedRefsTimeout`, at most ten seconds.
@@ -130,7 +133,8 @@ impl ConfigFile {
         {
             return Ok(Arc::clone(config));
         }
-        let config = Arc::new(interpret(&self.parse()?));
+        let git_dir = self.path.parent().unwrap_or(&self.path);
+        let config = Arc::new(interpret(&self.parse()?, git_dir));
         *read = Some((stamp, Arc::clone(&config)));
         Ok(config)
     }
@@ -156,7 +160,7 @@ impl ConfigFile {
     }
 }
 
-fn interpret(file: &gix_config::File) -> RepoConfig {
+fn interpret(file: &gix_config::File, git_dir: &Path) -> RepoConfig {
     // A value that git would refuse counts as unset.
     let is = |key: &str| file.boolean(key).ok().flatten().unwrap_or(false);
     let is_on = |key: &str| file.boolean(key).ok().flatten().unwrap_or(true);
@@ -192,6 +196,7 @@ fn interpret(file: &gix_config::File) -> RepoConfig {
         advertise_atomic: is_on("receive.advertiseAtomic"),
         ofs_delta: is_on("repack.useDeltaBaseOffset"),
         http: HttpConfig::of(file),
+        receive: Arc::new(ReceiveConfig::read(file, git_dir)),
         ref_lock_wait: wait("core.filesRefLockTimeout", REF_LOCK_WAIT),
         packed_refs_wait: wait("core.packedRefsTimeout", PACKED_REFS_WAIT),
         log_refs: LogRefs::read(file),

@@ -191,7 +191,7 @@ impl Walk<'_> {
             if self.vouched.contains(&oid) || self.seen.contains(&oid) {
                 continue;
             }
-            if self.ground.repository.handle.exists_without_refresh(oid.as_gix()) {
+            if self.ground.repository.has_at_once(oid) {
                 border.push(oid);
             } else {
                 self.add(oid, &mut stack)?;

@@ -19,7 +19,7 @@ use crate::objects::Kind;
 use crate::quarantine::PREFIX;
 
 /// What git gives a loose object, before the umask: nobody writes to it again.
-const MODE: u32 = 0o444;
+pub(crate) const MODE: u32 = 0o444;
 
 /// Writes the objects that have no loose file below `objects_dir` yet; each with the place that it is to be moved to. A
 /// file that is there is made young, so that garbage collection leaves it until a ref names it.

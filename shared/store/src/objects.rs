@@ -131,6 +131,11 @@ impl Objects {
         Ok(header.map(|header| (header.kind(), header.size())))
     }
 
+    /// Whether an object is here, without a look for packs that arrived since the last.
+    pub(crate) fn has_at_once(&self, oid: Oid) -> bool {
+        oid.kind() == self.kind && self.handle.exists_without_refresh(oid.as_gix())
+    }
+
     /// A blob's content, if it has at most `max` bytes.
     ///
     /// # Errors

@@ -1,23 +1,39 @@
 //! Receiving: a pack into the quarantine, and the check that nothing its tips need is missing.
 //!
-//! The pack is streamed into `git index-pack`, which checks every object and completes a thin pack from the repository.
-//! No more than a buffer of it is in memory at once. A pack without objects, as a push that only deletes or claims
-//! sends, starts no program and makes no folder.
+//! A small pack is read into memory and unpacked, checked and indexed here ([`crate::unpack`], [`crate::fsck`]). Any other
+//! is streamed into `git index-pack`, which does the same; no more than a buffer of it is in memory at once, and git may
+//! not have more at a time than [`MAX_OBJECT`]. A pack without objects, as a push that only deletes or claims sends, makes
+//! no folder.
 
 use std::io::{self, Read, Write};
 
-use gix_hash::Hasher;
+use gix_hash::{Hasher, ObjectId};
 use zit_model::Oid;
 
 use crate::connected::{self, Connected, Ground};
 use crate::crash::crash_point;
 use crate::error::StoreError;
+use crate::fsck::{Fsck, Verdict};
 use crate::git::{Finished, said};
+use crate::objects::Objects;
 use crate::quarantine::Quarantine;
 use crate::refs::StoredRef;
+use crate::unpack::{self, Base, Object, Stop, Unpacked};
 
 /// Magic, version and number of objects. Source: gitformat-pack(5).
-const HEADER_LEN: usize = 12;
+pub(crate) const HEADER_LEN: usize = 12;
+
+/// How many objects a pack has at most that is unpacked in memory.
+const SMALL_OBJECTS: u32 = 20_000;
+
+/// How many bytes such a pack has at most.
+const SMALL_BYTES: u64 = 4 << 20;
+
+/// The most memory that git may ask for at once. What it does not make deltas of, it streams.
+const MAX_OBJECT: &str = "513m";
+
+/// From what size on git streams blobs that are no deltas.
+const STREAM_FROM: &str = "core.bigFileThreshold=16m";
 
 /// What a pack may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,10 +139,13 @@ impl Quarantine {
         if objects > limits.max_objects {
             return Err(PackError::TooManyObjects { found: objects, limit: limits.max_objects });
         }
+        let max = self.receive.max_input_size.unwrap_or(u64::MAX).min(limits.max_bytes);
         let bytes = if objects == 0 {
             self.empty_pack(header, pack)?
+        } else if objects <= SMALL_OBJECTS {
+            self.maybe_small_pack(header, pack, objects, max)?
         } else {
-            self.index_pack(header, pack, limits.max_bytes)?
+            self.index_pack(&header, pack, max)?
         };
         crash_point("quarantine.received");
         Ok(Received { objects, bytes })
@@ -180,18 +199,103 @@ impl Quarantine {
         Ok((header.len() + trailer.len()) as u64)
     }
 
-    fn index_pack(
+    /// Reads a pack as far as a small one goes, and unpacks it if that was all.
+    fn maybe_small_pack(
         &mut self,
         header: [u8; HEADER_LEN],
+        pack: &mut dyn Read,
+        n_objects: u32,
+        max: u64,
+    ) -> Result<u64, PackError> {
+        let mut start = header.to_vec();
+        let at_most = max.min(SMALL_BYTES).saturating_sub(HEADER_LEN as u64) + 1;
+        pack.take(at_most).read_to_end(&mut start).map_err(PackError::Read)?;
+        let n_bytes = start.len() as u64;
+        if n_bytes > max {
+            return Err(PackError::TooLarge(max));
+        }
+        if n_bytes <= SMALL_BYTES && self.unpack(&start, n_objects)? {
+            return Ok(n_bytes);
+        }
+        self.index_pack(&start, pack, max)
+    }
+
+    /// Unpacks a whole pack; `false` when it is left to git.
+    fn unpack(&mut self, pack: &[u8], n_objects: u32) -> Result<bool, PackError> {
+        let repository = self.repository_objects();
+        let mut base = |id, room| base(&repository, id, room);
+        let mut unpacked = match unpack::unpack(pack, n_objects, self.kind, &mut base) {
+            Ok(unpacked) => unpacked,
+            Err(Stop::TooBig) => return Ok(false),
+            Err(Stop::Refused(error)) => return Err(error),
+        };
+        // What is missing makes the database look for packs that arrived; the others need not look again.
+        if let Some(oid) = unpacked.objects.first().and_then(|object| Oid::from_gix(object.id)) {
+            repository.kind(oid)?;
+        }
+        for object in &unpacked.objects {
+            not_another(&repository, object)?;
+        }
+        match self.fsck(&unpacked) {
+            Verdict::Fine => {}
+            Verdict::Refused(lines) => {
+                let lines = lines.replace('\n', "; ");
+                return Err(PackError::BadObject(format!("{lines}; fsck error in packed object")));
+            }
+            Verdict::AskGit => return Ok(false),
+        }
+        if n_objects < self.receive.unpack_limit {
+            self.hold(unpacked.objects.into_iter().map(|o| (o.id, o.kind, o.data)));
+            return Ok(true);
+        }
+        match unpacked.index(pack.to_vec()) {
+            Ok(indexed) => self.add_pack(&indexed)?,
+            Err(Stop::TooBig) => return Ok(false),
+            Err(Stop::Refused(error)) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    fn fsck(&self, unpacked: &Unpacked) -> Verdict {
+        let Some(rules) = &self.receive.fsck else { return Verdict::Fine };
+        let mut fsck = Fsck::new(rules, self.kind);
+        for object in &unpacked.objects {
+            if let Some(oid) = Oid::from_gix(object.id) {
+                fsck.object(oid, object.kind, &object.data);
+            }
+        }
+        let repository = self.repository_objects();
+        let mut is_sure = true;
+        let verdict = fsck.finish(|oid| {
+            let found = unpacked.objects.iter().find(|object| object.id == oid.as_gix());
+            if let Some(object) = found {
+                return Some((object.kind, object.data.clone()));
+            }
+            let stored = base(&repository, oid.as_gix().to_owned(), unpack::MAX_MEMORY);
+            is_sure &= stored.is_ok();
+            stored.ok().flatten().map(|base| (base.kind, base.data))
+        });
+        if is_sure { verdict } else { Verdict::AskGit }
+    }
+
+    fn index_pack(
+        &mut self,
+        start: &[u8],
         pack: &mut dyn Read,
         max: u64,
     ) -> Result<u64, PackError> {
         let mut fed = Fed { bytes: 0, end: None };
+        let strict = self.receive.fsck.as_ref().map(|rules| match rules.argument() {
+            argument if argument.is_empty() => "--strict".to_owned(),
+            argument => format!("--strict={argument}"),
+        });
         let finished = self
-            .git(&[], "index-pack")?
-            .args(["--stdin", "--strict", "--fix-thin"])
+            .git(&[STREAM_FROM], "index-pack")?
+            .env("GIT_ALLOC_LIMIT", MAX_OBJECT)
+            .args(["--stdin", "--fix-thin"])
+            .args(strict)
             .arg(format!("--max-input-size={max}"))
-            .finish(|stdin| fed.copy(header, pack, stdin, max));
+            .finish(|stdin| fed.copy(start, pack, stdin, max));
         match fed.end {
             Some(End::Reader(error)) => return Err(PackError::Read(error)),
             Some(End::TooLarge) => return Err(PackError::TooLarge(max)),
@@ -203,6 +307,36 @@ impl Quarantine {
             Err(error) => Err(PackError::Store(error.into())),
         }
     }
+}
+
+/// An object of the repository to build on, if it has at most so many bytes.
+fn base(objects: &Objects, id: ObjectId, room: usize) -> Result<Option<Base>, Stop> {
+    let refused = |error: StoreError| Stop::Refused(error.into());
+    let Some(oid) = Oid::from_gix(id) else { return Ok(None) };
+    match objects.header(oid).map_err(refused)? {
+        None => Ok(None),
+        Some((_, size)) if size > room as u64 => Err(Stop::TooBig),
+        Some((kind, _)) => {
+            let data = objects.read(oid, kind).map_err(refused)?;
+            Ok(Some(Base { kind, data }))
+        }
+    }
+}
+
+/// An object that the repository has under the same id must be the same. Whatever comes in, that one stays.
+fn not_another(repository: &Objects, object: &Object) -> Result<(), PackError> {
+    let oid = Oid::from_gix(object.id).filter(|oid| repository.has_at_once(*oid));
+    let Some(oid) = oid else { return Ok(()) };
+    let is_same = match repository.header(oid)? {
+        None => true,
+        Some((kind, size)) => {
+            kind == object.kind
+                && size == object.data.len() as u64
+                && repository.read(oid, kind)? == object.data
+        }
+    };
+    let what = || format!("SHA1 COLLISION FOUND WITH {oid} !");
+    if is_same { Ok(()) } else { Err(PackError::Refused(what())) }
 }
 
 /// How much of a pack was handed on, and why not all.
@@ -219,13 +353,13 @@ enum End {
 impl Fed {
     fn copy(
         &mut self,
-        header: [u8; HEADER_LEN],
+        start: &[u8],
         pack: &mut dyn Read,
         stdin: &mut dyn Write,
         max: u64,
     ) -> io::Result<()> {
-        stdin.write_all(&header)?;
-        self.bytes = header.len() as u64;
+        stdin.write_all(start)?;
+        self.bytes = start.len() as u64;
         let mut buffer = vec![0; 64 * 1024];
         loop {
             let read = match pack.read(&mut buffer) {

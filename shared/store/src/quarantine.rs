@@ -10,10 +10,12 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bstr::BStr;
+use gix_hash::ObjectId;
 use gix_object::Write as _;
 use gix_odb::memory::Storage;
 use tempfile::TempDir;
@@ -25,6 +27,8 @@ use crate::fsio;
 use crate::git::Git;
 use crate::loose;
 use crate::objects::{self, Kind, Objects, Signature};
+use crate::receive_config::ReceiveConfig;
+use crate::unpack::Indexed;
 
 /// How often a folder that garbage collection took away is made again.
 const MOVE_ATTEMPTS: usize = 10;
@@ -40,6 +44,7 @@ pub struct Quarantine {
     /// What was written one by one and is not in the folder.
     written: Storage,
     pub(crate) kind: gix_hash::Kind,
+    pub(crate) receive: Arc<ReceiveConfig>,
 }
 
 /// Where the objects are, and the database that reads them and the repository's.
@@ -78,7 +83,13 @@ impl Quarantine {
         kind: gix_hash::Kind,
     ) -> Self {
         let git_dir = git_dir.to_owned();
-        Self { git_dir, repository, folder: None, written: Storage::default(), kind }
+        let receive = Arc::default();
+        Self { git_dir, repository, folder: None, written: Storage::default(), kind, receive }
+    }
+
+    /// With what the repository's configuration asks of a pack.
+    pub(crate) fn receiving(self, receive: Arc<ReceiveConfig>) -> Self {
+        Self { receive, ..self }
     }
 
     /// A handle on the objects of the repository and on those that the quarantine holds now.
@@ -211,6 +222,27 @@ impl Quarantine {
         Ok(kept)
     }
 
+    /// Holds objects whose names are known, in memory as those that are written one by one.
+    pub(crate) fn hold(&mut self, objects: impl IntoIterator<Item = (ObjectId, Kind, Vec<u8>)>) {
+        for (id, kind, data) in objects {
+            self.written.entry(id).or_insert((kind, data));
+        }
+    }
+
+    /// Puts a pack with its index into the folder. Nothing is flushed: migrating does that.
+    pub(crate) fn add_pack(&mut self, pack: &Indexed) -> Result<(), StoreError> {
+        let folder = self.folder()?.dir.path().join("pack");
+        let base = folder.join(format!("pack-{}", pack.id));
+        for (extension, bytes) in [("pack", &pack.pack), ("idx", &pack.index)] {
+            let path = base.with_extension(extension);
+            let mut options = fs::OpenOptions::new();
+            let options = options.write(true).create_new(true).mode(loose::MODE);
+            let mut file = options.open(&path).doing("create", &path)?;
+            file.write_all(bytes).doing("write", &path)?;
+        }
+        Ok(())
+    }
+
     /// `git <name>` that reads and writes objects in the quarantine first.
     pub(crate) fn git(&mut self, settings: &[&str], name: &str) -> Result<Git, StoreError> {
         let git = Git::at(&self.git_dir, settings, name);
@@ -219,14 +251,18 @@ impl Quarantine {
 
     /// Puts everything into the folder, for a program to see; where that is.
     pub(crate) fn materialise(&mut self) -> Result<&Path, StoreError> {
+        let written = std::mem::take(&mut self.written);
+        let folder = self.folder()?;
+        folder.write(&written)?;
+        Ok(folder.dir.path())
+    }
+
+    fn folder(&mut self) -> Result<&Folder, StoreError> {
         let folder = match self.folder.take() {
             Some(folder) => folder,
             None => Folder::new(&self.git_dir.join("objects"), self.kind)?,
         };
-        let folder = self.folder.insert(folder);
-        folder.write(&self.written)?;
-        self.written.clear();
-        Ok(folder.dir.path())
+        Ok(self.folder.insert(folder))
     }
 
     /// `git <name>` that reads what the quarantine holds and writes no object.

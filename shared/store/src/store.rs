@@ -253,7 +253,8 @@ impl Store {
     /// [`StoreError::ReadOnly`] without the right to write; otherwise as [`Store::objects`].
     pub fn quarantine(&self) -> Result<Quarantine, StoreError> {
         self.writer()?;
-        Ok(Quarantine::new(&self.common_dir, self.database()?, self.kind))
+        let receive = Arc::clone(&self.config()?.receive);
+        Ok(Quarantine::new(&self.common_dir, self.database()?, self.kind).receiving(receive))
     }
 
     /// Where packs for fetches come from.

@@ -25,6 +25,8 @@ fn table(world: &World) -> (Git, Server) {
     let bare = server::init(world, "app.git");
     history::grow(&bare, 300, 7);
     bare.ok(["config", "gc.autoPackLimit", "2"]);
+    // Each push leaves a pack.
+    bare.ok(["config", "receive.unpackLimit", "1"]);
     // Each clone is made anew.
     bare.ok(["config", "zit.answerCache", "0"]);
     (bare, Server::start(world))

@@ -16,7 +16,7 @@
 
 mod collect;
 mod history;
-mod pack;
+pub(crate) mod pack;
 
 use std::collections::HashSet;
 

@@ -53,7 +53,7 @@ impl Writer {
 }
 
 /// Writes kind and four bits of the size, then seven bits a byte, the least first; the top bit says that more follow.
-fn write_header(kind: Kind, size: usize, out: &mut Vec<u8>) {
+pub(crate) fn write_header(kind: Kind, size: usize, out: &mut Vec<u8>) {
     let kind = match kind {
         Kind::Commit => 1,
         Kind::Tree => 2,

@@ -51,6 +51,8 @@ fn push(store: &Store, source: &Repo, n: usize) -> Oid {
 /// A repository after pushes that left packs, loose objects, some without a ref, and loose refs.
 fn repository(n_pushes: usize) -> (Repo, Store) {
     let (repo, source) = (Repo::new(), Repo::new());
+    // So that the smallest push leaves a pack.
+    repo.git(&["config", "receive.unpackLimit", "1"]);
     let store = repo.referee();
     for n in 0..n_pushes {
         push(&store, &source, n);

@@ -8,7 +8,7 @@ use zit_store::{Blob, Kind, Merge, PackError, PackLimits, StoreError};
 
 use crate::support::{Repo, commit, create, somebody};
 
-const LIMITS: PackLimits = PackLimits { max_bytes: 1 << 20, max_objects: 1000 };
+pub(crate) const LIMITS: PackLimits = PackLimits { max_bytes: 1 << 20, max_objects: 1000 };
 
 /// Two repositories with one commit in common, and two more in the second: the first moves on a large file.
 fn pair() -> (Repo, Repo, [Oid; 3]) {
@@ -23,7 +23,7 @@ fn pair() -> (Repo, Repo, [Oid; 3]) {
 }
 
 #[track_caller]
-fn refused(repo: &Repo, pack: &[u8], limits: PackLimits) -> PackError {
+pub(crate) fn refused(repo: &Repo, pack: &[u8], limits: PackLimits) -> PackError {
     let before = repo.files();
     let store = repo.referee();
     let mut quarantine = store.quarantine().unwrap();
@@ -142,7 +142,9 @@ fn a_tip_whose_history_is_missing_is_not_connected() {
     let mut quarantine = store.quarantine().unwrap();
     // The last commit with its tree and blobs, but without its parent.
     let pack = there.pack(&format!("{two}\n^{one}\n"), false);
-    quarantine.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap_err();
+    quarantine.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
+    let error = quarantine.check_connected(&[two], &store.refs().unwrap()).unwrap_err();
+    assert!(matches!(error, PackError::MissingObjects(_)), "{error}");
     let mut quarantine = store.quarantine().unwrap();
     let orphan = quarantine.write(Kind::Commit, &there.cat("commit", two)).unwrap();
     assert_eq!(orphan, two);
