@@ -24,6 +24,7 @@ use zit_model::Oid;
 use crate::error::StoreError;
 use crate::objects::{Kind, Objects, broken, tag_target};
 use crate::refs::StoredRef;
+use crate::unpack::Object;
 
 /// How many commits past the oldest that is looked for a walk by dates goes on: clocks are wrong at times.
 const SLOP: usize = 16;
@@ -104,6 +105,37 @@ pub(crate) fn check(tips: &[Oid], ground: Ground<'_>, limits: Limits) -> Connect
 pub(crate) fn shallow(git_dir: &Path) -> HashSet<Oid> {
     let lines = std::fs::read(git_dir.join("shallow")).unwrap_or_default();
     lines.lines().filter_map(|line| Oid::from_hex(line.trim()).ok()).collect()
+}
+
+/// Whether all that the objects name is among them or in the repository.
+pub(crate) fn is_closed(objects: &[Object], repository: &Objects) -> bool {
+    let mut here = objects.iter().filter_map(|o| Oid::from_gix(o.id)).collect::<HashSet<_>>();
+    objects.iter().all(|object| {
+        names(object).is_some_and(|names| {
+            names.into_iter().all(|oid| {
+                is_empty_tree(oid)
+                    || here.contains(&oid)
+                    || (repository.has_at_once(oid) && here.insert(oid))
+            })
+        })
+    })
+}
+
+/// What an object names; `None` when it cannot be read.
+fn names(object: &Object) -> Option<Vec<Oid>> {
+    let oid = Oid::from_gix(object.id)?;
+    match object.kind {
+        Kind::Blob => Some(Vec::new()),
+        Kind::Tag => tag_target(&object.data).ok().map(|oid| vec![oid]),
+        Kind::Commit => {
+            let links = Links::parse(oid, &object.data).ok()?;
+            Some(links.parents.into_iter().chain([links.tree]).collect())
+        }
+        Kind::Tree => TreeRefIter::from_bytes(&object.data, oid.kind())
+            .filter(|entry| !entry.as_ref().is_ok_and(|entry| entry.mode.is_commit()))
+            .map(|entry| entry.ok().and_then(|entry| Oid::from_gix(entry.oid.to_owned())))
+            .collect(),
+    }
 }
 
 enum Stop {
@@ -388,7 +420,10 @@ impl Walk<'_> {
 impl Links {
     /// Reads the first lines as git does: a tree, its parents, and then, somewhere before the message, a committer.
     fn read(objects: &Objects, oid: Oid) -> Result<Self, StoreError> {
-        let data = objects.structure(oid, Kind::Commit)?;
+        Self::parse(oid, &objects.structure(oid, Kind::Commit)?)
+    }
+
+    fn parse(oid: Oid, data: &[u8]) -> Result<Self, StoreError> {
         let mut lines = data.lines().peekable();
         let id = |hex: &[u8]| Oid::from_hex(hex).map_err(|error| broken(oid, &error));
         let tree = lines.next().and_then(|line| line.strip_prefix(b"tree "));

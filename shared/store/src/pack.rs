@@ -244,6 +244,10 @@ impl Quarantine {
             }
             Verdict::AskGit => return Ok(false),
         }
+        // Git refuses a pack whose objects name what is nowhere, in words of its own.
+        if self.receive.fsck.is_some() && !connected::is_closed(&unpacked.objects, &repository) {
+            return Ok(false);
+        }
         if n_objects < self.receive.unpack_limit {
             self.hold(unpacked.objects.into_iter().map(|o| (o.id, o.kind, o.data)));
             return Ok(true);
