@@ -23,6 +23,7 @@ use zit_wire::receive::{Command, PushRequest};
 
 use crate::actor::Outcome;
 use crate::answer::Accepted;
+use crate::denied::Denied;
 use crate::error::RefereeError;
 use crate::open;
 use crate::speaker::{Caller, Committer, Speaker};
@@ -83,12 +84,13 @@ impl Errand {
         Ok(Self { hooks: store.hooks()?, identity: identity(caller, speaker), options })
     }
 
-    /// Asks the hooks about commands whose objects are there. Those in `broken`, and those without a valid name, are
-    /// refused in any case and not shown.
+    /// Asks the hooks about commands whose objects are there. Those in `broken`, the hidden ones, and those without a
+    /// valid name are refused in any case and not shown; those denied are shown to `pre-receive` alone, as git does it.
     pub(crate) fn before(
         &self,
         request: &PushRequest,
         broken: &BTreeSet<usize>,
+        denied: &Denied,
         incoming: Option<&mut Quarantine>,
         audience: &mut dyn Audience,
     ) -> Result<Before, StoreError> {
@@ -99,7 +101,8 @@ impl Errand {
             .commands
             .iter()
             .enumerate()
-            .filter(|(n, command)| !broken.contains(n) && RefName::new(&command.name).is_ok())
+            .filter(|(n, _)| !broken.contains(n) && !denied.hidden.contains_key(n))
+            .filter(|(_, command)| RefName::new(&command.name).is_ok())
             .collect();
         if shown.is_empty() {
             return Ok(Before::Agreed(BTreeSet::new()));
@@ -108,8 +111,10 @@ impl Errand {
         if !self.pre_receive(&shown, &objects, audience) {
             return Ok(Before::Declined);
         }
-        let declined =
-            shown.iter().filter(|(_, command)| !self.update(command, &objects, audience));
+        let declined = shown
+            .iter()
+            .filter(|(n, _)| !denied.refused.contains_key(n))
+            .filter(|(_, command)| !self.update(command, &objects, audience));
         Ok(Before::Agreed(declined.map(|(n, _)| *n).collect()))
     }
 

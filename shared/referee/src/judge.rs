@@ -104,7 +104,6 @@ impl<'a> Judge<'a> {
     fn head(&self, command: &Command, name: &RefName) -> Result<Decision, Refusal> {
         let change = RefChange::between(command.old, command.new);
         let Some(change) = change else { return Ok(Decision::Nothing(Already::Same)) };
-        self.not_checked_out(name)?;
         let item = match &command.study {
             Some(study) if !self.push.is_mirror() => self.branch_item(name, study)?,
             Some(_) | None => self.closing(name),
@@ -167,7 +166,6 @@ impl<'a> Judge<'a> {
     /// Source: `spec/refs.md`, "Mainline".
     fn mainline(&self, command: &Command, name: &RefName) -> Result<Decision, Refusal> {
         let new = command.new.ok_or(Refusal::MainlineDelete)?;
-        self.not_checked_out(name)?;
         let study = command.study.as_ref().ok_or(Refusal::NotACommit { oid: new })?;
         let forward = |change, current_change| {
             Decision::Do(Step::Forward {
@@ -206,12 +204,12 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Source: git-config(1), `receive.denyCurrentBranch`, whose default this is.
+    /// Source: git-config(1), `receive.denyCurrentBranch`. Pushes to the branch itself are refused before.
     fn not_checked_out(&self, name: &RefName) -> Result<(), Refusal> {
-        match &self.view.checked_out {
-            Some(branch) if branch == name => Err(Refusal::CheckedOut { name: name.clone() }),
-            Some(_) | None => Ok(()),
+        if self.push.guards_mainline {
+            return Err(Refusal::CheckedOut { name: name.clone() });
         }
+        Ok(())
     }
 
     fn not_diverged(&self, current: Oid) -> Result<(), Refusal> {

@@ -19,6 +19,7 @@ mod actor;
 mod answer;
 mod carry_out;
 mod clock;
+mod denied;
 mod documents;
 mod epochs;
 mod error;

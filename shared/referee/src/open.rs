@@ -25,8 +25,7 @@ pub(crate) fn view(
     let current = current(store, mainline.as_ref())?;
     let objects = store.objects()?;
     let settings = current.map(|oid| settings(&objects, oid)).unwrap_or_default();
-    let checked_out = if store.config()?.bare { None } else { head_target(store)? };
-    let mut view = View { mainline, checked_out, current, settings, ..View::default() };
+    let mut view = View { mainline, current, settings, ..View::default() };
     for stored in store.refs_below("refs/zit/")? {
         match refs::address(&stored.name) {
             Address::Claim(key) => match claim(&objects, &key, stored.oid, now) {

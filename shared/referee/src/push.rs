@@ -41,6 +41,8 @@ pub(crate) struct Push {
     pub wishes: Vec<Wish>,
     /// The mainline that the commands were expanded for.
     pub mainline: Option<RefName>,
+    /// Whether nothing lands because a work tree has the mainline checked out.
+    pub guards_mainline: bool,
     /// The branch that becomes the mainline of a repository without any.
     pub adopts: Option<RefName>,
 }
@@ -178,6 +180,7 @@ pub(crate) fn expand(
         commands,
         wishes: wishes(&options, ground.is_path),
         mainline: ground.mainline.cloned(),
+        guards_mainline: false,
         adopts,
         options,
     }

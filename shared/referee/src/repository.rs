@@ -23,6 +23,7 @@ use zit_wire::receive::PushRequest;
 use crate::actor::{Actor, Brief, Decided, Event, Outcome, Proposal, Status};
 use crate::answer::{self, Accepted, PushAnswer};
 use crate::clock::{BootClock, Clock};
+use crate::denied::denied;
 use crate::epochs::Epochs;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
@@ -153,7 +154,8 @@ impl Repository {
         self.store.maintain(stop).map(Some)
     }
 
-    /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own.
+    /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own, less what the
+    /// configuration hides.
     ///
     /// # Errors
     /// [`RefereeError`] when refs cannot be read.
@@ -166,11 +168,15 @@ impl Repository {
             None => BTreeSet::new(),
         };
         let current = refs::current();
-        let shown = |r: &StoredRef| !r.name.is_zit() || r.name == current || own.contains(&r.name);
+        let config = self.store.config()?;
+        let shown = |r: &StoredRef| {
+            (!r.name.is_zit() || r.name == current || own.contains(&r.name))
+                && !config.hidden_from_push.hides(r.name.as_bstr())
+        };
         Ok(self.store.refs()?.into_iter().filter(shown).collect())
     }
 
-    /// The refs shown to a fetcher: all, or at least those that start with one of `prefixes`, by name.
+    /// The refs shown to a fetcher: all that the configuration does not hide, or of these at least those that start with one of `prefixes`, by name.
     ///
     /// A poll of a few refs among many reads no others.
     ///
@@ -228,11 +234,13 @@ impl Repository {
         let mut incoming = self.receive(request, pack, limits)?;
         let incomplete = self.incomplete(request, incoming.as_mut())?;
         let errand = Errand::new(&self.store, caller, &caller.speaker(options), request)?;
+        let denied = denied(&self.store, request, &self.objects(incoming.as_ref())?)?;
+        denied.warn(audience);
         let declined = if options.dry_run {
             BTreeSet::new()
         } else {
             let broken = incomplete.iter().map(|(n, _)| *n).collect();
-            match errand.before(request, &broken, incoming.as_mut(), audience)? {
+            match errand.before(request, &broken, &denied, incoming.as_mut(), audience)? {
                 Before::Agreed(declined) => declined,
                 Before::Declined => {
                     let kind = self.store.hash_kind();
@@ -249,6 +257,7 @@ impl Repository {
                     command.ask = Ask::Broken(Refusal::Incomplete { why: why.clone() });
                 }
             }
+            denied.refuse(&mut push);
             for n in &declined {
                 if let Some(command) = push.commands.get_mut(*n) {
                     command.ask = Ask::Broken(Refusal::Hook);
@@ -512,6 +521,15 @@ impl Repository {
 /// # Errors
 /// [`StoreError`] when refs cannot be read.
 pub fn refs_for_fetch(store: &Store, prefixes: &Prefixes) -> Result<Vec<StoredRef>, StoreError> {
+    let mut refs = refs_by_prefix(store, prefixes)?;
+    let config = store.config()?;
+    if !config.hidden_from_fetch.is_empty() {
+        refs.retain(|r| !config.hidden_from_fetch.hides(r.name.as_bstr()));
+    }
+    Ok(refs)
+}
+
+fn refs_by_prefix(store: &Store, prefixes: &Prefixes) -> Result<Vec<StoredRef>, StoreError> {
     let mut of: Vec<&BStr> = prefixes.iter().collect();
     let all = of.is_empty() || of.len() > MAX_PREFIXES;
     if all || of.iter().any(|prefix| b"refs/".starts_with(prefix)) {

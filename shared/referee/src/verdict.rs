@@ -138,6 +138,26 @@ pub(crate) enum Refusal {
     },
     /// The ref can be created and deleted, not moved.
     CreateOnly,
+    /// The configuration hides the ref from pushers.
+    Hidden {
+        /// Whether it was to be deleted.
+        is_deletion: bool,
+    },
+    /// The configuration keeps branches from being deleted.
+    DeleteDenied {
+        /// The branch.
+        name: RefName,
+    },
+    /// The configuration keeps the branch that HEAD names from being deleted.
+    CurrentDelete {
+        /// The branch.
+        name: RefName,
+    },
+    /// The configuration keeps branches from losing commits.
+    NonFastForward {
+        /// The branch.
+        name: RefName,
+    },
     /// A work tree on the server has the branch checked out, and would be left behind.
     CheckedOut {
         /// The branch.

@@ -19,8 +19,6 @@ use crate::verdict::{Hold, Holder};
 pub(crate) struct View {
     /// The branch that changes land on; `None` until the first branch is pushed.
     pub mainline: Option<RefName>,
-    /// The branch that a work tree beside the repository has checked out; a bare repository has none.
-    pub checked_out: Option<RefName>,
     /// Where `refs/zit/current` stands.
     pub current: Option<Oid>,
     /// Where the mainline branch stands, when stock git moved it away from current.

@@ -253,6 +253,26 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             Vec::new(),
             vec![voice.land("record HEAD as a change of its own, and land it")],
         ),
+        Refusal::Hidden { is_deletion } => told(
+            format!("deny {} a hidden ref", if *is_deletion { "deleting" } else { "updating" }),
+            vec![Line::new("the repository's configuration hides it (transfer.hideRefs)")],
+            vec![voice.status("what is open here")],
+        ),
+        Refusal::DeleteDenied { name } => told(
+            "deletion prohibited".into(),
+            vec![Line::new(format!("denying ref deletion for {name} (receive.denyDeletes)"))],
+            vec![voice.status("what is open here")],
+        ),
+        Refusal::CurrentDelete { name } => told(
+            "deletion of the current branch prohibited".into(),
+            vec![Line::new(format!("HEAD names {name} (receive.denyDeleteCurrent)"))],
+            vec![voice.status("what is open here")],
+        ),
+        Refusal::NonFastForward { name } => told(
+            "non-fast-forward".into(),
+            vec![Line::new(format!("denying non-fast-forward {name} (you should pull first)"))],
+            vec![Command::git(["fetch", "origin"], "see what is there now")],
+        ),
         Refusal::CheckedOut { name } => told(
             format!("{name} is checked out in a work tree on the server; push another branch"),
             vec![Line::new("an administrator serves a bare clone instead: git clone --bare")],

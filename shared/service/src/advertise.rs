@@ -1,5 +1,6 @@
 //! The repository as the wire tells of it: its refs, its HEAD, and what it offers.
 
+use bstr::ByteSlice;
 use zit_referee::{Caller, Repository};
 use zit_store::{Reading, ResolvedHead, StoreError, StoredRef, Unborn, Wants};
 use zit_wire::advertise::Offering;
@@ -68,11 +69,14 @@ pub(crate) fn advertised(refs: Vec<StoredRef>) -> Vec<AdvertisedRef> {
     refs.into_iter().map(convert).collect()
 }
 
-/// HEAD as the wire has it.
+/// HEAD as the wire has it; `None` also where it is hidden.
 ///
 /// # Errors
 /// [`StoreError`] when it cannot be read.
 pub(crate) fn head(store: Reading<'_>) -> Result<Option<Head>, StoreError> {
+    if store.config()?.hidden_from_fetch.hides(b"HEAD".as_bstr()) {
+        return Ok(None);
+    }
     let ResolvedHead { target, oid, peeled } = store.resolved_head()?;
     Ok(match (target, oid) {
         (Some(target), Some(oid)) => Some(Head::Attached { target, oid, peeled }),
@@ -97,6 +101,7 @@ fn offering(store: Reading<'_>) -> Result<Offering, StoreError> {
             object_info: config.object_info,
             hide_unborn: config.unborn != Unborn::Advertise,
             hide_atomic: !config.advertise_atomic,
+            hide_push_options: !config.advertise_push_options,
             hide_ofs_delta: !config.ofs_delta,
         },
     })

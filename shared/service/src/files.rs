@@ -14,7 +14,6 @@ use std::time::SystemTime;
 use bstr::ByteSlice;
 use zit_referee::Repository;
 use zit_store::{Head, Reading};
-use zit_wire::ls_refs::Prefixes;
 
 use crate::ServiceError;
 
@@ -157,7 +156,7 @@ fn head(store: Reading<'_>) -> Result<Vec<u8>, ServiceError> {
 
 fn info_refs(repository: &Repository) -> Result<Vec<u8>, ServiceError> {
     let mut text = Vec::new();
-    for stored in repository.refs_for_fetch(&Prefixes::default())? {
+    for stored in repository.reading().refs()? {
         let mut line = |oid, end: &[u8]| {
             text.extend_from_slice(format!("{oid}\t").as_bytes());
             text.extend_from_slice(stored.name.as_bstr());

@@ -7,8 +7,10 @@ use std::time::Duration;
 use bstr::ByteSlice;
 use zit_model::RefName;
 
+use crate::deny::DenyConfig;
 use crate::error::{Doing, StoreError};
 use crate::fsio::Stamp;
+use crate::hidden::HiddenRefs;
 use crate::hooks::HookConfig;
 use crate::http_config::HttpConfig;
 use crate::receive_config::ReceiveConfig;
@@ -58,8 +60,16 @@ pub struct RepoConfig {
     pub unborn: Unborn,
     /// `receive.advertiseAtomic`, on unless said otherwise: whether pushers are offered to move all refs or none.
     pub advertise_atomic: bool,
+    /// `receive.advertisePushOptions`, on unless said otherwise, unlike in git: without options an agent can say little.
+    pub advertise_push_options: bool,
     /// `repack.useDeltaBaseOffset`, on unless said otherwise: whether pushers may name a delta's base by its distance.
     pub ofs_delta: bool,
+    /// The refs that fetchers are not shown.
+    pub hidden_from_fetch: HiddenRefs,
+    /// The refs that pushers are not shown, and may not touch.
+    pub hidden_from_push: HiddenRefs,
+    /// `receive.deny*`.
+    pub deny: DenyConfig,
     /// `http.*`.
     pub http: HttpConfig,
     /// What is asked of a pack that comes in.
@@ -194,7 +204,11 @@ fn interpret(file: &gix_config::File, git_dir: &Path) -> RepoConfig {
         object_info: is("transfer.advertiseObjectInfo"),
         unborn: unborn(file),
         advertise_atomic: is_on("receive.advertiseAtomic"),
+        advertise_push_options: is_on("receive.advertisePushOptions"),
         ofs_delta: is_on("repack.useDeltaBaseOffset"),
+        hidden_from_fetch: HiddenRefs::read(file, "uploadpack"),
+        hidden_from_push: HiddenRefs::read(file, "receive"),
+        deny: DenyConfig::read(file),
         http: HttpConfig::of(file),
         receive: Arc::new(ReceiveConfig::read(file, git_dir)),
         ref_lock_wait: wait("core.filesRefLockTimeout", REF_LOCK_WAIT),

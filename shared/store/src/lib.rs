@@ -35,11 +35,13 @@ mod answers;
 mod config;
 mod connected;
 mod crash;
+mod deny;
 mod error;
 mod fetch;
 mod fsck;
 mod fsio;
 mod git;
+mod hidden;
 mod history;
 mod hooks;
 mod http_config;
@@ -60,15 +62,18 @@ mod tree;
 mod tx;
 mod unpack;
 mod upload;
+mod work_trees;
 
 pub use answers::{AnswerError, AnswerQuery, SharedAnswer};
 pub use config::{MaintenanceLimits, RepoConfig, Unborn, Wants};
 pub use connected::Connected;
 pub use crash::{CRASH_POINTS, MAINTENANCE_CRASH_POINTS, crash_point};
+pub use deny::{Deny, DenyConfig};
 pub use error::StoreError;
 pub use fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
 pub use fsck::FsckRules;
 pub use git::GitError;
+pub use hidden::HiddenRefs;
 pub use history::MAX_COMMITS_BETWEEN;
 pub use hooks::{
     Audience, Gone, Hook, HookCall, HookConfig, HookEnd, HookLine, Hooks, quarantine_env,

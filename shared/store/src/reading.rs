@@ -8,7 +8,7 @@ use zit_model::{Oid, RefName};
 use crate::fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
 use crate::{
     AnswerQuery, Head, PackStream, RepoConfig, ResolvedHead, SharedAnswer, Store, StoreError,
-    UploadPack,
+    StoredRef, UploadPack,
 };
 
 /// A store without its writing half.
@@ -52,6 +52,14 @@ impl Reading<'_> {
     /// As [`Store::resolved_head`].
     pub fn resolved_head(&self) -> Result<ResolvedHead, StoreError> {
         self.0.resolved_head()
+    }
+
+    /// Every ref, also those that the configuration hides.
+    ///
+    /// # Errors
+    /// As [`Store::refs`].
+    pub fn refs(&self) -> Result<Vec<StoredRef>, StoreError> {
+        self.0.refs()
     }
 
     /// What a ref resolves to.

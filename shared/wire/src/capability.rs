@@ -54,6 +54,8 @@ pub struct Extras {
     pub hide_unborn: bool,
     /// `receive.advertiseAtomic` is off.
     pub hide_atomic: bool,
+    /// `receive.advertisePushOptions` is off.
+    pub hide_push_options: bool,
     /// `repack.useDeltaBaseOffset` is off.
     pub hide_ofs_delta: bool,
 }
@@ -87,7 +89,7 @@ pub(crate) const RECEIVE_PACK: &[Row] = &[
     row("quiet", bare),
     row("atomic", |offer| bare_if(!offer.extras.hide_atomic)),
     row("ofs-delta", |offer| bare_if(!offer.extras.hide_ofs_delta)),
-    row("push-options", bare),
+    row("push-options", |offer| bare_if(!offer.extras.hide_push_options)),
     row("object-format", object_format),
     row("agent", agent),
     row("zit", zit),

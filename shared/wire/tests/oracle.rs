@@ -254,6 +254,7 @@ fn what_configuration_takes_from_an_advertisement_git_leaves_out_too() {
     }
     for (key, extras) in [
         ("receive.advertiseAtomic", Extras { hide_atomic: true, ..Extras::default() }),
+        ("receive.advertisePushOptions", Extras { hide_push_options: true, ..Extras::default() }),
         ("repack.useDeltaBaseOffset", Extras { hide_ofs_delta: true, ..Extras::default() }),
     ] {
         let repo = Repo::with_history(Kind::Sha1);

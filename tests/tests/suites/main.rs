@@ -22,6 +22,7 @@ mod live;
 mod maintenance;
 mod refs;
 mod seats;
+mod settings;
 mod shared_fetch;
 mod small_fetch;
 mod spec;

@@ -1,0 +1,151 @@
+//! What the repository's configuration refuses in a push, before the referee judges it: hidden refs, `receive.deny*` and
+//! branches that work trees have checked out. The words of the refusals are git's.
+//!
+//! Only the commands, objects and configuration are looked at: what the refs hold is compared when they move.
+//!
+//! Source: git's `builtin/receive-pack.c`, `reject_updates_to_hidden` and `update`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zit_model::{Oid, RefName, quote};
+use zit_store::{Audience, Deny, DenyConfig, Objects, Store, StoreError};
+use zit_wire::receive::{Command, PushRequest};
+
+use crate::open;
+use crate::push::{Ask, Push};
+use crate::verdict::Refusal;
+
+/// Refusals by the place of their command.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Denied {
+    /// Commands that no hook is shown.
+    pub(crate) hidden: BTreeMap<usize, Refusal>,
+    /// Commands that `pre-receive` is shown and `update` is not.
+    pub(crate) refused: BTreeMap<usize, Refusal>,
+    /// Branches that are not moved because work trees have them checked out.
+    guarded: BTreeSet<RefName>,
+    /// What the pusher is warned of.
+    warnings: Vec<String>,
+}
+
+/// Looks at each command of a push.
+///
+/// # Errors
+/// [`StoreError`] when the configuration or HEAD cannot be read.
+pub(crate) fn denied(
+    store: &Store,
+    request: &PushRequest,
+    objects: &Objects,
+) -> Result<Denied, StoreError> {
+    let config = store.config()?;
+    let head = open::head_target(store)?;
+    let checked_out = match config.deny.current_branch {
+        Deny::Ignore => BTreeSet::new(),
+        Deny::Warn | Deny::Refuse => store.checked_out()?,
+    };
+    let mut denied = Denied::default();
+    for (n, command) in request.commands.iter().enumerate() {
+        let Ok(name) = RefName::new(&command.name) else { continue };
+        if config.hidden_from_push.hides(name.as_bstr()) {
+            let is_deletion = command.new.is_none();
+            denied.hidden.insert(n, Refusal::Hidden { is_deletion });
+            continue;
+        }
+        let is_checked_out = checked_out.contains(&name);
+        let is_current = is_checked_out || head.as_ref() == Some(&name);
+        let faults = [
+            denied.checked_out(&name, is_checked_out.then_some(config.deny.current_branch)),
+            deleted(config.deny, command, &name),
+            denied.current_deleted(config.deny, command, &name, is_current),
+            rewound(config.deny, command, &name, objects),
+        ];
+        if let Some(refusal) = faults.into_iter().flatten().next() {
+            denied.refused.insert(n, refusal);
+        }
+    }
+    if config.deny.current_branch == Deny::Refuse {
+        denied.guarded = checked_out;
+    }
+    Ok(denied)
+}
+
+impl Denied {
+    fn checked_out(&mut self, name: &RefName, deny: Option<Deny>) -> Option<Refusal> {
+        match deny? {
+            Deny::Refuse => Some(Refusal::CheckedOut { name: name.clone() }),
+            Deny::Warn => {
+                self.warnings.push("updating the current branch".to_owned());
+                None
+            }
+            Deny::Ignore => None,
+        }
+    }
+
+    fn current_deleted(
+        &mut self,
+        deny: DenyConfig,
+        command: &Command,
+        name: &RefName,
+        is_current: bool,
+    ) -> Option<Refusal> {
+        if !is_current || command.old.is_none() || command.new.is_some() {
+            return None;
+        }
+        match deny.delete_current {
+            Deny::Refuse => Some(Refusal::CurrentDelete { name: name.clone() }),
+            Deny::Warn => {
+                self.warnings.push("deleting the current branch".to_owned());
+                None
+            }
+            Deny::Ignore => None,
+        }
+    }
+
+    /// Tells what the pusher is warned of.
+    pub(crate) fn warn(&self, audience: &mut dyn Audience) {
+        for warning in &self.warnings {
+            // Whoever has gone is noticed later.
+            let _ = audience.hear(format!("warning: {}\n", quote::one_line(warning)).as_bytes());
+        }
+    }
+
+    /// Puts the refusals in place of what the commands ask for. The mainline has rules of its own, which are stricter.
+    pub(crate) fn refuse(&self, push: &mut Push) {
+        push.guards_mainline =
+            push.mainline.as_ref().is_some_and(|name| self.guarded.contains(name));
+        for (n, refusal) in self.hidden.iter().chain(&self.refused) {
+            let Some(command) = push.commands.get_mut(*n) else { continue };
+            let has_own_rule = command.ask == Ask::Mainline
+                && !matches!(refusal, Refusal::Hidden { .. } | Refusal::CheckedOut { .. });
+            if !has_own_rule {
+                command.ask = Ask::Broken(refusal.clone());
+            }
+        }
+    }
+}
+
+fn deleted(deny: DenyConfig, command: &Command, name: &RefName) -> Option<Refusal> {
+    let is_denied = deny.deletes && name.branch().is_some();
+    (is_denied && command.old.is_some() && command.new.is_none())
+        .then(|| Refusal::DeleteDenied { name: name.clone() })
+}
+
+fn rewound(
+    deny: DenyConfig,
+    command: &Command,
+    name: &RefName,
+    objects: &Objects,
+) -> Option<Refusal> {
+    let (Some(old), Some(new)) = (command.old, command.new) else { return None };
+    let is_meant = deny.non_fast_forwards && name.branch().is_some();
+    (is_meant && !contains(objects, old, new))
+        .then(|| Refusal::NonFastForward { name: name.clone() })
+}
+
+/// Whether `new` contains `old`, as far as both can be read.
+fn contains(objects: &Objects, old: Oid, new: Oid) -> bool {
+    objects.is_ancestor(old, new).unwrap_or_else(|error| {
+        tracing::debug!(%old, %new, %error, "counts as no fast-forward");
+        false
+    })
+}

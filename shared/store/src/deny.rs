@@ -1,0 +1,98 @@
+//! `receive.deny*`: which updates of refs a repository's configuration refuses, whoever asks.
+//!
+//! Read here, applied by the referee. Source: git-config(1).
+
+use bstr::ByteSlice;
+
+/// What is denied to pushers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DenyConfig {
+    /// `receive.denyDeletes`: branches are never deleted.
+    pub deletes: bool,
+    /// `receive.denyNonFastForwards`: branches move only to what contains them.
+    pub non_fast_forwards: bool,
+    /// `receive.denyDeleteCurrent`: what becomes of a deletion of the branch that HEAD names.
+    pub delete_current: Deny,
+    /// `receive.denyCurrentBranch`: what becomes of an update of a branch that a work tree has checked out.
+    pub current_branch: Deny,
+}
+
+/// What becomes of an update that git is careful with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deny {
+    /// It is done.
+    Ignore,
+    /// It is done, and the pusher is warned.
+    Warn,
+    /// It is refused. The default.
+    Refuse,
+}
+
+impl DenyConfig {
+    /// Reads the keys. A value that is no boolean counts as true: git would refuse the push.
+    pub(crate) fn read(file: &gix_config::File) -> Self {
+        let flag = |key: &str| file.boolean(key).unwrap_or(Some(true)).unwrap_or(false);
+        Self {
+            deletes: flag("receive.denyDeletes"),
+            non_fast_forwards: flag("receive.denyNonFastForwards"),
+            delete_current: Deny::read(file, "receive.denyDeleteCurrent"),
+            current_branch: Deny::read(file, "receive.denyCurrentBranch"),
+        }
+    }
+}
+
+impl Deny {
+    /// # Source
+    /// git's `builtin/receive-pack.c`, `parse_deny_action`. To bring a work tree up to date (`updateInstead`) is not
+    /// done here, and so refused.
+    fn read(file: &gix_config::File, key: &str) -> Self {
+        let Some(word) = file.string(key) else { return Self::Refuse };
+        match word.to_ascii_lowercase().as_bytes() {
+            b"ignore" => Self::Ignore,
+            b"warn" => Self::Warn,
+            b"refuse" | b"updateinstead" => Self::Refuse,
+            _ => match file.boolean(key) {
+                Ok(Some(false)) => Self::Ignore,
+                Ok(_) | Err(_) => Self::Refuse,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> DenyConfig {
+        DenyConfig::read(
+            &gix_config::File::try_from(format!("[receive]\n{line}\n").as_str()).unwrap(),
+        )
+    }
+
+    #[test]
+    fn what_is_unset_is_gits_default() {
+        let unset = read("");
+        assert!(!unset.deletes && !unset.non_fast_forwards);
+        assert_eq!((unset.delete_current, unset.current_branch), (Deny::Refuse, Deny::Refuse));
+    }
+
+    #[test]
+    fn the_words_are_gits_and_the_unknown_is_refused() {
+        for (word, expected) in [
+            ("ignore", Deny::Ignore),
+            ("WARN", Deny::Warn),
+            ("refuse", Deny::Refuse),
+            ("updateInstead", Deny::Refuse),
+            ("false", Deny::Ignore),
+            ("yes", Deny::Refuse),
+            ("frotz", Deny::Refuse),
+        ] {
+            assert_eq!(
+                read(&format!("denyCurrentBranch = {word}")).current_branch,
+                expected,
+                "{word}"
+            );
+        }
+        assert!(read("denyDeletes").deletes && read("denyDeletes = frotz").deletes);
+    }
+}

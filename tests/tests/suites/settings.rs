@@ -1,0 +1,242 @@
+//! What a repository's own configuration says of refs and pushes holds here as behind `git http-backend`.
+//!
+//! Twins with one configuration, one behind our server and one behind git's, get the same requests; the answers are
+//! compared line by line.
+
+use zit_tests::{Git, Peer, Run, Server, World, http};
+
+/// One repository behind our server and its twin behind git's, and a clone that pushes to both.
+struct Twins {
+    world: World,
+    server: Server,
+    peer: Peer,
+    ours: Git,
+    theirs: Git,
+    clone: Git,
+}
+
+impl Twins {
+    /// Both hold four branches, a tag and a pull request, all on one history of three commits; HEAD names `main`, and the
+    /// mainline is elsewhere, so that nothing but the configuration is in the way of a push.
+    fn new() -> Self {
+        let world = World::new();
+        let (ours, theirs) = (world.bare("ours.git"), world.bare("theirs.git"));
+        world.git().ok(["init", "--quiet", "clone"]);
+        let clone = world.git().at("clone");
+        for n in ["one", "two", "three"] {
+            clone.commit(n, &[("a.txt", n)]);
+        }
+        clone.ok(["tag", "-a", "-m", "First", "v1", "HEAD~2"]);
+        for repository in [&ours, &theirs] {
+            repository.ok(["config", "zit.mainline", "trunk"]);
+            let path = repository.dir().to_str().expect("a temporary folder has a plain name");
+            let branches = ["main", "old", "topic/a", "topic/b"];
+            let mut push = vec!["push".to_owned(), "--quiet".to_owned(), path.to_owned()];
+            push.extend(branches.map(|name| format!("HEAD~1:refs/heads/{name}")));
+            push.extend(["v1".to_owned(), "HEAD:refs/pull/1/head".to_owned()]);
+            clone.ok(push);
+        }
+        let (server, peer) = (Server::start(&world), Peer::start(&world));
+        Self { world, server, peer, ours, theirs, clone }
+    }
+
+    fn urls(&self) -> [String; 2] {
+        [self.server.url("ours.git"), self.peer.url("theirs.git")]
+    }
+
+    /// Sets a key in both, beside the values that it has.
+    fn set(&self, key: &str, value: &str) {
+        for repository in [&self.ours, &self.theirs] {
+            repository.ok(["config", "--add", key, value]);
+        }
+    }
+
+    /// Runs a git command against both; `URL` among the arguments stands for the address.
+    fn both(&self, args: &[&str]) -> [Run; 2] {
+        self.urls().map(|url| {
+            let args = args.iter().map(|arg| if *arg == "URL" { url.as_str() } else { *arg });
+            self.clone.run(args)
+        })
+    }
+
+    /// Pushes to both, and expects one outcome of both for each ref.
+    #[track_caller]
+    fn push(&self, args: &[&str]) -> String {
+        let args = [&["push", "--porcelain", "URL"], args].concat();
+        let [ours, theirs] = self.both(&args).map(|run| outcome(&run));
+        assert_eq!(ours, theirs, "{args:?}");
+        assert_eq!(self.ours.refs(), self.theirs.refs(), "{args:?}");
+        ours
+    }
+
+    /// Lists both by each protocol, and expects one list of both.
+    #[track_caller]
+    fn listed(&self) -> String {
+        let mut last = String::new();
+        for protocol in ["0", "1", "2"] {
+            let protocol = format!("protocol.version={protocol}");
+            let [ours, theirs] = self
+                .both(&["-c", &protocol, "ls-remote", "--symref", "URL"])
+                .map(|run| run.ok().text());
+            assert_eq!(ours, theirs, "{protocol}");
+            last = ours;
+        }
+        last
+    }
+
+    /// What both tell somebody who is about to push, one `<oid> <name>` a line.
+    #[track_caller]
+    fn offered(&self) -> String {
+        let [ours, theirs] = self.urls().map(|url| {
+            let (address, path) =
+                url.trim_start_matches("http://").split_once('/').expect("an address has a path");
+            let body = http::get(address, &format!("/{path}/info/refs?service=git-receive-pack"));
+            let text = body.text();
+            let lines = text.lines().skip(1).filter_map(|line| {
+                let line = line.trim_start_matches("0000").get(4..)?;
+                Some(line.split('\0').next().unwrap_or_default().to_owned())
+            });
+            lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+        });
+        assert_eq!(ours, theirs);
+        ours
+    }
+}
+
+/// The exit code and the lines of `--porcelain`, without the address and what our refusals say beside git's words.
+fn outcome(run: &Run) -> String {
+    let text = run.text();
+    let lines = text.lines().filter(|line| !line.starts_with("To http"));
+    format!("{:?}\n{}", run.code(), lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn a_hidden_ref_is_shown_to_nobody_whichever_way_they_ask() {
+    let twins = Twins::new();
+    assert!(twins.listed().contains("refs/pull/1/head"));
+    twins.set("transfer.hideRefs", "refs/pull/");
+    twins.set("uploadpack.hideRefs", "refs/heads/topic");
+    twins.set("uploadpack.hideRefs", "!refs/heads/topic/b");
+    twins.set("receive.hideRefs", "refs/tags");
+    let listed = twins.listed();
+    assert!(!listed.contains("refs/pull") && !listed.contains("topic/a"), "{listed}");
+    assert!(
+        listed.contains("refs/heads/topic/b") && listed.contains("refs/tags/v1^{}"),
+        "{listed}"
+    );
+    let offered = twins.offered();
+    assert!(offered.contains("topic/a") && !offered.contains("refs/tags"), "{offered}");
+    twins.set("transfer.hideRefs", "refs");
+    assert!(twins.offered().contains("capabilities^{}"));
+    assert!(!twins.listed().contains("refs/tags/v1"));
+}
+
+#[test]
+fn a_hidden_head_is_not_listed() {
+    let twins = Twins::new();
+    twins.set("uploadpack.hideRefs", "HEAD");
+    let [ours, theirs] =
+        twins.both(&["-c", "protocol.version=2", "ls-remote", "URL"]).map(|run| run.ok().text());
+    assert_eq!(ours, theirs);
+    assert!(!ours.contains("HEAD"), "{ours}");
+}
+
+#[test]
+fn a_hidden_ref_is_wanted_by_its_name_in_vain() {
+    let twins = Twins::new();
+    twins.set("transfer.hideRefs", "refs/pull");
+    twins.set("uploadpack.allowRefInWant", "true");
+    for protocol in ["0", "2"] {
+        let protocol = format!("protocol.version={protocol}");
+        let [ours, theirs] = twins
+            .both(&["-c", &protocol, "fetch", "URL", "refs/pull/1/head"])
+            .map(|run| run.failed().stderr);
+        assert_eq!(ours, theirs, "{protocol}");
+    }
+}
+
+#[test]
+fn a_hidden_ref_is_neither_updated_nor_deleted() {
+    let twins = Twins::new();
+    twins.set("receive.hideRefs", "refs/pull");
+    let outcome = twins.push(&["HEAD:refs/pull/2/head", "HEAD:refs/heads/new"]);
+    assert!(outcome.contains("(deny updating a hidden ref)"), "{outcome}");
+    let outcome = twins.push(&["--atomic", "HEAD:refs/pull/2/head"]);
+    assert!(outcome.contains("(deny updating a hidden ref)"), "{outcome}");
+    let head = twins.clone.ok(["rev-parse", "HEAD"]);
+    for url in twins.urls() {
+        // git's client sends no deletion of a ref that it is not shown.
+        let (address, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
+        let line = format!("{head} {} refs/pull/1/head\0 report-status", "0".repeat(40));
+        let body = format!("{:04x}{line}0000", line.len() + 4);
+        let answer = http::push(address, path, body.as_bytes()).text();
+        assert!(answer.contains("ng refs/pull/1/head deny deleting a hidden ref"), "{answer}");
+    }
+    assert_eq!(twins.ours.refs(), twins.theirs.refs());
+}
+
+#[test]
+fn deletions_and_rewinds_are_denied_in_gits_words() {
+    let twins = Twins::new();
+    let outcome = twins.push(&[":refs/heads/main"]);
+    assert!(outcome.contains("(deletion of the current branch prohibited)"), "{outcome}");
+    twins.set("receive.denyDeletes", "true");
+    twins.set("receive.denyNonFastForwards", "true");
+    let outcome = twins.push(&[":refs/heads/old", "HEAD:refs/heads/topic/a"]);
+    assert!(outcome.contains("(deletion prohibited)"), "{outcome}");
+    let outcome = twins.push(&["+HEAD~2:refs/heads/topic/a", "+HEAD~2:refs/pull/1/head"]);
+    assert!(outcome.contains("(non-fast-forward)"), "{outcome}");
+}
+
+#[test]
+fn the_current_branch_is_deleted_where_the_configuration_lets_it() {
+    for word in ["ignore", "warn", "false"] {
+        let twins = Twins::new();
+        twins.set("receive.denyDeleteCurrent", word);
+        let outcome = twins.push(&[":refs/heads/main"]);
+        assert!(outcome.contains("[deleted]"), "{word}: {outcome}");
+    }
+}
+
+#[test]
+fn a_branch_of_a_linked_work_tree_is_not_moved_under_it() {
+    let twins = Twins::new();
+    for (repository, name) in [(&twins.ours, "ours"), (&twins.theirs, "theirs")] {
+        let path = twins.world.path(format!("tree-of-{name}"));
+        repository.ok(["worktree", "add", "--quiet", path.to_str().expect("plain"), "old"]);
+    }
+    let [ours, theirs] = twins.both(&["push", "URL", "HEAD:refs/heads/old"]).map(Run::failed);
+    assert!(ours.stderr.contains("checked out"), "{ours}");
+    assert!(theirs.stderr.contains("branch is currently checked out"), "{theirs}");
+    twins.push(&["HEAD:refs/heads/topic/a"]);
+    twins.set("receive.denyCurrentBranch", "warn");
+    let [ours, theirs] = twins.both(&["push", "URL", "HEAD:refs/heads/old"]).map(Run::ok);
+    for run in [ours, theirs] {
+        assert!(run.stderr.contains("warning: updating the current branch"), "{run}");
+    }
+}
+
+#[test]
+fn options_that_are_not_offered_are_not_taken() {
+    let twins = Twins::new();
+    for repository in [&twins.ours, &twins.theirs] {
+        repository.ok(["config", "receive.advertisePushOptions", "false"]);
+    }
+    let [ours, theirs] =
+        twins.both(&["push", "-o", "x", "URL", "HEAD:refs/heads/new"]).map(Run::failed);
+    for run in [ours, theirs] {
+        assert!(run.stderr.contains("does not support push options"), "{run}");
+    }
+}
+
+#[test]
+fn refs_given_out_as_a_file_are_all_refs() {
+    let twins = Twins::new();
+    twins.set("transfer.hideRefs", "refs/pull");
+    let [ours, theirs] = twins.urls().map(|url| {
+        let (address, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
+        http::get(address, &format!("/{path}/info/refs")).text()
+    });
+    assert_eq!(ours, theirs);
+    assert!(ours.contains("refs/pull/1/head"), "{ours}");
+}
