@@ -51,13 +51,18 @@ pub(crate) fn denied(
             denied.hidden.insert(n, Refusal::Hidden { is_deletion });
             continue;
         }
+        let (has_old, has_new) = (command.old.is_some(), command.new.is_some());
+        if config.deny.left_to_hook.iter().any(|l| l.takes(name.as_bstr(), has_old, has_new)) {
+            denied.refused.insert(n, Refusal::LeftToHook);
+            continue;
+        }
         let is_checked_out = checked_out.contains(&name);
         let is_current = is_checked_out || head.as_ref() == Some(&name);
         let faults = [
             denied.checked_out(&name, is_checked_out.then_some(config.deny.current_branch)),
-            deleted(config.deny, command, &name),
-            denied.current_deleted(config.deny, command, &name, is_current),
-            rewound(config.deny, command, &name, objects),
+            deleted(&config.deny, command, &name),
+            denied.current_deleted(&config.deny, command, &name, is_current),
+            rewound(&config.deny, command, &name, objects),
         ];
         if let Some(refusal) = faults.into_iter().flatten().next() {
             denied.refused.insert(n, refusal);
@@ -83,7 +88,7 @@ impl Denied {
 
     fn current_deleted(
         &mut self,
-        deny: DenyConfig,
+        deny: &DenyConfig,
         command: &Command,
         name: &RefName,
         is_current: bool,
@@ -116,7 +121,10 @@ impl Denied {
         for (n, refusal) in self.hidden.iter().chain(&self.refused) {
             let Some(command) = push.commands.get_mut(*n) else { continue };
             let has_own_rule = command.ask == Ask::Mainline
-                && !matches!(refusal, Refusal::Hidden { .. } | Refusal::CheckedOut { .. });
+                && !matches!(
+                    refusal,
+                    Refusal::Hidden { .. } | Refusal::LeftToHook | Refusal::CheckedOut { .. }
+                );
             if !has_own_rule {
                 command.ask = Ask::Broken(refusal.clone());
             }
@@ -124,14 +132,14 @@ impl Denied {
     }
 }
 
-fn deleted(deny: DenyConfig, command: &Command, name: &RefName) -> Option<Refusal> {
+fn deleted(deny: &DenyConfig, command: &Command, name: &RefName) -> Option<Refusal> {
     let is_denied = deny.deletes && name.branch().is_some();
     (is_denied && command.old.is_some() && command.new.is_none())
         .then(|| Refusal::DeleteDenied { name: name.clone() })
 }
 
 fn rewound(
-    deny: DenyConfig,
+    deny: &DenyConfig,
     command: &Command,
     name: &RefName,
     objects: &Objects,

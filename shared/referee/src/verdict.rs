@@ -143,6 +143,8 @@ pub(crate) enum Refusal {
         /// Whether it was to be deleted.
         is_deletion: bool,
     },
+    /// The configuration leaves the ref to a hook, `proc-receive`, that is not run.
+    LeftToHook,
     /// The configuration keeps branches from being deleted.
     DeleteDenied {
         /// The branch.

@@ -258,6 +258,11 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             vec![Line::new("the repository's configuration hides it (transfer.hideRefs)")],
             vec![voice.status("what is open here")],
         ),
+        Refusal::LeftToHook => told(
+            "fail to run proc-receive hook".into(),
+            vec![Line::new("the configuration leaves the ref to it (receive.procReceiveRefs)")],
+            vec![voice.status("what is open here")],
+        ),
         Refusal::DeleteDenied { name } => told(
             "deletion prohibited".into(),
             vec![Line::new(format!("denying ref deletion for {name} (receive.denyDeletes)"))],

@@ -1,5 +1,7 @@
 //! The repository as the wire tells of it: its refs, its HEAD, and what it offers.
 
+use std::collections::BTreeSet;
+
 use bstr::ByteSlice;
 use zit_referee::{Caller, Repository};
 use zit_store::{Reading, ResolvedHead, StoreError, StoredRef, Unborn, Wants};
@@ -33,6 +35,7 @@ pub fn info_refs(
         }
         Service::ReceivePack => {
             let refs = advertised(repository.refs_for_push(caller.agent().as_ref())?);
+            let offering = Offering { haves: repository.reading().alternate_refs()?, ..offering };
             Ok(advertise::receive_pack(&offering, version, &refs))
         }
     }
@@ -45,7 +48,9 @@ pub(crate) fn push_on_pipe(
     caller: &Caller,
 ) -> Result<Vec<u8>, ServiceError> {
     let refs = advertised(repository.refs_for_push(caller.agent().as_ref())?);
-    Ok(advertise::receive_pack_on_pipe(&offering(repository.reading())?, version, &refs))
+    let store = repository.reading();
+    let offering = Offering { haves: store.alternate_refs()?, ..offering(store)? };
+    Ok(advertise::receive_pack_on_pipe(&offering, version, &refs))
 }
 
 /// Writes what a client of protocol 2 on a pipe is told first; it names no refs.
@@ -88,6 +93,7 @@ pub(crate) fn head(store: Reading<'_>) -> Result<Option<Head>, StoreError> {
 fn offering(store: Reading<'_>) -> Result<Offering, StoreError> {
     let config = store.config()?;
     Ok(Offering {
+        haves: BTreeSet::new(),
         object_format: store.hash_kind(),
         agent: agent(),
         extras: Extras {

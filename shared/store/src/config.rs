@@ -1,15 +1,15 @@
-//! The repository's own configuration, as far as the referee and the wire need it. Nothing of the user or the system.
+//! The repository's own configuration, as far as the referee and the wire need it. Where it is read from:
+//! [`crate::config_file`]; all keys and what becomes of them: [`crate::config_keys`].
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 use zit_model::RefName;
 
+use crate::alternates::AlternateRefs;
 use crate::deny::DenyConfig;
-use crate::error::{Doing, StoreError};
-use crate::fsio::Stamp;
 use crate::hidden::HiddenRefs;
 use crate::hooks::HookConfig;
 use crate::http_config::HttpConfig;
@@ -34,7 +34,19 @@ const MAX_PACKS: usize = 32;
 /// its compression.
 const MAX_LOOSE: usize = 2000;
 
-/// What `<git dir>/config` says.
+/// The extensions that change nothing here, or that are read below. Source: git's `setup.c`, `handle_extension`.
+const KNOWN_EXTENSIONS: [&str; 8] = [
+    "noop",
+    "noop-v1",
+    "preciousObjects",
+    "partialClone",
+    "worktreeConfig",
+    "objectFormat",
+    "refStorage",
+    "relativeWorktrees",
+];
+
+/// What the repository's configuration says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one setting of git's")]
 pub struct RepoConfig {
@@ -46,7 +58,8 @@ pub struct RepoConfig {
     pub allow_filter: bool,
     /// `zit.answerCache`: how many bytes the kept answers to fetches may have together; 0 keeps none.
     pub answer_cache: u64,
-    /// When maintenance is due; `None` when `gc.auto` is 0 or `maintenance.auto` is false.
+    /// When maintenance is due; `None` when `gc.auto` is 0, or `maintenance.auto` or `receive.autogc` is
+    /// false.
     pub maintenance: Option<MaintenanceLimits>,
     /// What a fetch by protocol 0 or 1 may want beside what is advertised.
     pub wants: Wants,
@@ -68,6 +81,8 @@ pub struct RepoConfig {
     pub hidden_from_fetch: HiddenRefs,
     /// The refs that pushers are not shown, and may not touch.
     pub hidden_from_push: HiddenRefs,
+    /// How the refs of alternates are found.
+    pub(crate) alternate_refs: AlternateRefs,
     /// `receive.deny*`.
     pub deny: DenyConfig,
     /// `http.*`.
@@ -121,56 +136,34 @@ pub enum Wants {
 pub(crate) struct Format {
     pub(crate) hash: Option<String>,
     pub(crate) ref_storage: Option<String>,
+    /// `core.repositoryFormatVersion`, where it is not known.
+    pub(crate) version: Option<BString>,
+    /// An extension that is not known, where the repository says that it must be.
+    pub(crate) extension: Option<String>,
 }
 
-/// The file, and what was last read from it.
-pub(crate) struct ConfigFile {
-    path: PathBuf,
-    read: Mutex<Option<(Option<Stamp>, Arc<RepoConfig>)>>,
-}
-
-impl ConfigFile {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, read: Mutex::new(None) }
-    }
-
-    /// The configuration as it is now; the file is parsed only when it changed.
-    pub(crate) fn current(&self) -> Result<Arc<RepoConfig>, StoreError> {
-        let stamp = Stamp::of(&self.path)?;
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((seen, config)) = &*read
-            && *seen == stamp
-        {
-            return Ok(Arc::clone(config));
-        }
-        let git_dir = self.path.parent().unwrap_or(&self.path);
-        let config = Arc::new(interpret(&self.parse()?, git_dir));
-        *read = Some((stamp, Arc::clone(&config)));
-        Ok(config)
-    }
-
-    pub(crate) fn format(&self) -> Result<Format, StoreError> {
-        let file = self.parse()?;
+impl Format {
+    pub(crate) fn of(file: &gix_config::File) -> Self {
         let text = |key: &str| file.string(key).map(|value| value.to_string());
-        Ok(Format {
+        let version = file.string("core.repositoryFormatVersion");
+        let known =
+            |name: &str| KNOWN_EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let extensions = file.sections_by_name("extensions").into_iter().flatten();
+        let unknown = extensions
+            .flat_map(|section| section.value_names().collect::<Vec<_>>())
+            .find(|name| !known(name));
+        let is_old = version.as_ref().is_none_or(|version| *version == "0");
+        Self {
             hash: text("extensions.objectFormat"),
             ref_storage: text("extensions.refStorage"),
-        })
-    }
-
-    fn parse(&self) -> Result<gix_config::File, StoreError> {
-        let bytes = std::fs::read(&self.path).doing("read", &self.path)?;
-        let meta = gix_config::file::Metadata::from(gix_config::Source::Local);
-        gix_config::File::from_bytes_no_includes(
-            &bytes,
-            meta,
-            gix_config::file::init::Options::default(),
-        )
-        .map_err(|error| StoreError::Damaged { path: self.path.clone(), why: error.to_string() })
+            version: version.filter(|version| !matches!(version.as_slice(), b"0" | b"1")),
+            // Before version 1, git passes over what it does not know.
+            extension: unknown.filter(|_| !is_old),
+        }
     }
 }
 
-fn interpret(file: &gix_config::File, git_dir: &Path) -> RepoConfig {
+pub(crate) fn interpret(file: &gix_config::File, git_dir: &Path) -> RepoConfig {
     // A value that git would refuse counts as unset.
     let is = |key: &str| file.boolean(key).ok().flatten().unwrap_or(false);
     let is_on = |key: &str| file.boolean(key).ok().flatten().unwrap_or(true);
@@ -208,6 +201,7 @@ fn interpret(file: &gix_config::File, git_dir: &Path) -> RepoConfig {
         ofs_delta: is_on("repack.useDeltaBaseOffset"),
         hidden_from_fetch: HiddenRefs::read(file, "uploadpack"),
         hidden_from_push: HiddenRefs::read(file, "receive"),
+        alternate_refs: AlternateRefs::read(file),
         deny: DenyConfig::read(file),
         http: HttpConfig::of(file),
         receive: Arc::new(ReceiveConfig::read(file, git_dir)),
@@ -234,7 +228,9 @@ fn maintenance(file: &gix_config::File) -> Option<MaintenanceLimits> {
         None => default,
         Some(n) => usize::try_from(n).unwrap_or(0),
     };
-    let is_on = file.boolean("maintenance.auto").ok().flatten().unwrap_or(true);
+    let is_on = ["maintenance.auto", "receive.autogc"]
+        .iter()
+        .all(|key| file.boolean(key).ok().flatten().unwrap_or(true));
     let max_loose = number("gc.auto", MAX_LOOSE);
     let max_packs = number("gc.autoPackLimit", MAX_PACKS);
     (is_on && max_loose > 0).then_some(MaintenanceLimits { max_packs, max_loose })
@@ -258,10 +254,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> RepoConfig {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("config");
-        std::fs::write(&path, text).unwrap();
-        ConfigFile::new(path).current().unwrap().as_ref().clone()
+        interpret(&gix_config::File::try_from(text).unwrap(), Path::new("/"))
     }
 
     #[test]
@@ -322,13 +315,12 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_file_is_read_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("config");
-        std::fs::write(&path, "").unwrap();
-        let file = ConfigFile::new(path.clone());
-        assert!(!file.current().unwrap().allow_filter);
-        std::fs::write(&path, "[uploadpack]\nallowFilter = true\n").unwrap();
-        assert!(file.current().unwrap().allow_filter);
+    fn a_repository_of_a_later_format_is_told_apart() {
+        let format = |text: &str| Format::of(&gix_config::File::try_from(text).unwrap());
+        let core = |version| format!("[core]\nrepositoryFormatVersion = {version}\n");
+        assert_eq!(format(&core(2)).version, Some("2".into()));
+        let frotz = "[extensions]\nnoop = 1\nfrotz = 1\n";
+        assert_eq!(format(&(core(1) + frotz)).extension.as_deref(), Some("frotz"));
+        assert_eq!(format(&(core(0) + frotz)).extension, None);
     }
 }

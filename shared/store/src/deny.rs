@@ -2,10 +2,10 @@
 //!
 //! Read here, applied by the referee. Source: git-config(1).
 
-use bstr::ByteSlice;
+use bstr::{BStr, BString, ByteSlice};
 
 /// What is denied to pushers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DenyConfig {
     /// `receive.denyDeletes`: branches are never deleted.
     pub deletes: bool,
@@ -15,6 +15,44 @@ pub struct DenyConfig {
     pub delete_current: Deny,
     /// `receive.denyCurrentBranch`: what becomes of an update of a branch that a work tree has checked out.
     pub current_branch: Deny,
+    /// `receive.procReceiveRefs`: which refs are left to a hook. It is not run here, so they are refused.
+    pub left_to_hook: Vec<LeftToHook>,
+}
+
+/// One value of `receive.procReceiveRefs`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftToHook {
+    /// The updates that are meant: `a`, `m` and `d` for a ref that is added, modified or deleted; all when empty.
+    kinds: Vec<u8>,
+    /// Whether it is meant for the refs that do not match.
+    is_negated: bool,
+    prefix: BString,
+}
+
+impl LeftToHook {
+    /// # Source
+    /// git's `builtin/receive-pack.c`, `proc_receive_ref_append`.
+    fn read(value: &[u8]) -> Self {
+        let (kinds, prefix) = value.split_once_str(":").unwrap_or((b"", value));
+        Self {
+            kinds: kinds.iter().copied().filter(|kind| b"amd".contains(kind)).collect(),
+            is_negated: kinds.contains(&b'!'),
+            prefix: prefix.trim_end_with(|c| c == '/').into(),
+        }
+    }
+
+    /// Whether an update from and to something, or nothing, is left to the hook.
+    #[must_use]
+    pub fn takes(&self, name: &BStr, has_old: bool, has_new: bool) -> bool {
+        let kind = match (has_old, has_new) {
+            (_, false) => b'd',
+            (false, true) => b'a',
+            (true, true) => b'm',
+        };
+        let rest = name.strip_prefix(self.prefix.as_slice());
+        let matches = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
+        (self.kinds.is_empty() || self.kinds.contains(&kind)) && matches != self.is_negated
+    }
 }
 
 /// What becomes of an update that git is careful with.
@@ -37,6 +75,12 @@ impl DenyConfig {
             non_fast_forwards: flag("receive.denyNonFastForwards"),
             delete_current: Deny::read(file, "receive.denyDeleteCurrent"),
             current_branch: Deny::read(file, "receive.denyCurrentBranch"),
+            left_to_hook: file
+                .values::<BString>("receive.procReceiveRefs")
+                .unwrap_or_default()
+                .iter()
+                .map(|value| LeftToHook::read(value))
+                .collect(),
         }
     }
 }
@@ -74,6 +118,22 @@ mod tests {
         let unset = read("");
         assert!(!unset.deletes && !unset.non_fast_forwards);
         assert_eq!((unset.delete_current, unset.current_branch), (Deny::Refuse, Deny::Refuse));
+    }
+
+    #[test]
+    fn what_is_left_to_a_hook_is_found_by_kind_and_prefix() {
+        for (value, name, has_old, has_new, expected) in [
+            ("refs/for/", "refs/for/main", false, true, true),
+            ("refs/for", "refs/forest", false, true, false),
+            ("ad:refs/heads", "refs/heads/x", true, true, false),
+            ("ad:refs/heads", "refs/heads/x", true, false, true),
+            ("m:refs/heads", "refs/heads/x", true, true, true),
+            ("!:refs/heads", "refs/heads/x", true, true, false),
+            ("!:refs/heads", "refs/tags/x", true, true, true),
+        ] {
+            let read = LeftToHook::read(value.as_bytes());
+            assert_eq!(read.takes(name.into(), has_old, has_new), expected, "{value} {name}");
+        }
     }
 
     #[test]

@@ -31,8 +31,11 @@
 //!
 //! Needs a POSIX file system with hard links. `core.sharedRepository` is not applied to the files it writes.
 
+mod alternates;
 mod answers;
 mod config;
+mod config_file;
+mod config_keys;
 mod connected;
 mod crash;
 mod deny;
@@ -68,7 +71,7 @@ pub use answers::{AnswerError, AnswerQuery, SharedAnswer};
 pub use config::{MaintenanceLimits, RepoConfig, Unborn, Wants};
 pub use connected::Connected;
 pub use crash::{CRASH_POINTS, MAINTENANCE_CRASH_POINTS, crash_point};
-pub use deny::{Deny, DenyConfig};
+pub use deny::{Deny, DenyConfig, LeftToHook};
 pub use error::StoreError;
 pub use fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
 pub use fsck::FsckRules;

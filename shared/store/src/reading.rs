@@ -1,5 +1,6 @@
 //! [`Reading`]: what a store gives to those who may not write. A referee hands it out, so that it stays the only writer.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -60,6 +61,14 @@ impl Reading<'_> {
     /// As [`Store::refs`].
     pub fn refs(&self) -> Result<Vec<StoredRef>, StoreError> {
         self.0.refs()
+    }
+
+    /// What the refs of the repositories that this one borrows objects from name.
+    ///
+    /// # Errors
+    /// As [`Store::alternate_refs`].
+    pub fn alternate_refs(&self) -> Result<BTreeSet<Oid>, StoreError> {
+        self.0.alternate_refs()
     }
 
     /// What a ref resolves to.

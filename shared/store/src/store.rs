@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bstr::{BStr, ByteSlice};
 use zit_model::{Oid, RefName};
 
+use crate::alternates;
 use crate::answers::Shelf;
-use crate::config::{ConfigFile, RepoConfig};
+use crate::config::{Format, RepoConfig};
+use crate::config_file::ConfigFile;
 use crate::error::{Doing, StoreError};
 use crate::git::Git;
 use crate::maintain::{self, Settled};
@@ -112,8 +114,15 @@ impl Store {
             }
             Access::ReadOnly => discover(path)?,
         };
-        let config = ConfigFile::new(common_dir.join("config"));
+        let config = ConfigFile::new(common_dir.clone(), git_dir.clone());
         let kind = hash_kind(&config, &common_dir)?;
+        if let Some(folder) = alternates::unseen(&common_dir.join("objects")) {
+            let what = format!(
+                "it borrows objects from {} by a path that is relative twice",
+                folder.display()
+            );
+            return Err(StoreError::Unsupported { path: common_dir, what });
+        }
         let store = Self {
             refs: Refs::new(&common_dir, git_dir.join("HEAD"), kind),
             objects: Mutex::new(objects::open(&common_dir.join("objects"), kind)?),
@@ -178,6 +187,11 @@ impl Store {
     /// [`StoreError`] when the file is missing or does not parse.
     pub fn config(&self) -> Result<Arc<RepoConfig>, StoreError> {
         self.config.current()
+    }
+
+    /// A number that is another one after each change of the configuration.
+    pub(crate) fn config_generation(&self) -> Result<u64, StoreError> {
+        self.config.generation()
     }
 
     /// What HEAD names.
@@ -352,12 +366,18 @@ fn discover(path: &Path) -> Result<(PathBuf, PathBuf), StoreError> {
 }
 
 fn hash_kind(config: &ConfigFile, path: &Path) -> Result<gix_hash::Kind, StoreError> {
-    let format = config.format()?;
+    let format = Format::of(&config.parse()?);
     let unsupported = |what: String| StoreError::Unsupported { path: path.to_owned(), what };
     if let Some(storage) = format.ref_storage
         && storage != "files"
     {
         return Err(unsupported(format!("its refs are stored as {storage:?}, not as files")));
+    }
+    if let Some(version) = format.version {
+        return Err(unsupported(format!("its format is version {version}")));
+    }
+    if let Some(extension) = format.extension {
+        return Err(unsupported(format!("it needs the extension {extension:?}")));
     }
     match format.hash.as_deref() {
         None | Some("sha1") => Ok(gix_hash::Kind::Sha1),

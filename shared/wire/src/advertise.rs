@@ -4,7 +4,10 @@
 //!
 //! Source: git's `gitprotocol-http`, "Discovering References", and `gitprotocol-v2`, "Capability Advertisement".
 
+use std::collections::BTreeSet;
+
 use gix_hash::Kind;
+use zit_model::Oid;
 
 use crate::capability::{self, Agent, Extras, Offer, Row};
 use crate::pkt;
@@ -20,12 +23,14 @@ pub struct Offering {
     pub agent: Agent,
     /// What the repository's configuration adds for those who fetch.
     pub extras: Extras,
+    /// Objects that a pusher need not send although no ref of the repository names them.
+    pub haves: BTreeSet<Oid>,
 }
 
 /// Writes the advertisement of `git-receive-pack`.
 ///
-/// Shape: the service line, a flush, one line a ref with the capabilities behind the first, a flush. HEAD and peeled
-/// values are not part of it. There is no version 2 of pushing; whoever asks for it is answered in version 0, without
+/// Shape: the service line, a flush, one line a ref with the capabilities behind the first, a `.have` line for each of
+/// the offering's that no ref names, a flush. HEAD and peeled values are not part of it. There is no version 2 of pushing; whoever asks for it is answered in version 0, without
 /// the service line, as by git's `http-backend`.
 #[must_use]
 pub fn receive_pack<'r>(
@@ -34,7 +39,7 @@ pub fn receive_pack<'r>(
     refs: impl IntoIterator<Item = &'r AdvertisedRef>,
 ) -> Vec<u8> {
     let out = service_line(Service::ReceivePack, version);
-    push_refs(RefLines::open(out, Service::ReceivePack, version, offering, None), refs)
+    push_refs(RefLines::open(out, Service::ReceivePack, version, offering, None), offering, refs)
 }
 
 /// Writes the advertisement of `git-receive-pack` for a pipe, which is as [`receive_pack`]'s without the service line and
@@ -45,7 +50,8 @@ pub fn receive_pack_on_pipe<'r>(
     version: ProtocolVersion,
     refs: impl IntoIterator<Item = &'r AdvertisedRef>,
 ) -> Vec<u8> {
-    push_refs(RefLines::open(Vec::new(), Service::ReceivePack, version, offering, None), refs)
+    let lines = RefLines::open(Vec::new(), Service::ReceivePack, version, offering, None);
+    push_refs(lines, offering, refs)
 }
 
 /// Writes the advertisement of `git-upload-pack` in version 0 or 1, or that of version 2 if it is asked for.
@@ -110,10 +116,16 @@ fn service_line(service: Service, version: ProtocolVersion) -> Vec<u8> {
 
 fn push_refs<'r>(
     mut lines: RefLines<'_>,
+    offering: &Offering,
     refs: impl IntoIterator<Item = &'r AdvertisedRef>,
 ) -> Vec<u8> {
+    let mut named = BTreeSet::new();
     for r in refs {
         lines.push(r, Peel::No);
+        named.insert(r.oid);
+    }
+    for have in offering.haves.difference(&named) {
+        lines.line(Some(*have), &[b".have"]);
     }
     lines.close()
 }
@@ -158,7 +170,7 @@ impl<'a> RefLines<'a> {
         }
     }
 
-    fn line(&mut self, oid: Option<zit_model::Oid>, name: &[&[u8]]) {
+    fn line(&mut self, oid: Option<Oid>, name: &[&[u8]]) {
         let Self { out, offer, table, capabilities_due } = self;
         pkt::text_with(out, |out| {
             push_oid_or_zero(out, oid, offer.object_format);
@@ -195,7 +207,7 @@ fn offer<'a>(offering: &'a Offering, head: Option<&'a Head>) -> Offer<'a> {
 #[cfg(test)]
 mod tests {
     use bstr::ByteSlice;
-    use zit_model::{Oid, RefName};
+    use zit_model::RefName;
 
     use super::*;
 
@@ -204,6 +216,7 @@ mod tests {
             object_format: Kind::Sha1,
             agent: Agent::new("zit/test"),
             extras: Extras::default(),
+            haves: BTreeSet::new(),
         }
     }
 

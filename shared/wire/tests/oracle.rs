@@ -5,6 +5,7 @@
     reason = "helpers of tests are tests; clippy sees only the functions marked so"
 )]
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -126,7 +127,12 @@ impl Repo {
     fn offering(&self, extras: Extras) -> Offering {
         let version = self.git(&["version"]);
         let agent = version.rsplit(' ').next().unwrap();
-        Offering { object_format: self.format, agent: Agent::new(&format!("git/{agent}")), extras }
+        Offering {
+            object_format: self.format,
+            agent: Agent::new(&format!("git/{agent}")),
+            extras,
+            haves: BTreeSet::new(),
+        }
     }
 }
 

@@ -96,7 +96,11 @@ impl Twins {
                 let line = line.trim_start_matches("0000").get(4..)?;
                 Some(line.split('\0').next().unwrap_or_default().to_owned())
             });
-            lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+            // Nobody relies on the order of what alternates have.
+            let (mut haves, refs): (Vec<_>, Vec<_>) =
+                lines.filter(|line| !line.is_empty()).partition(|line| line.ends_with(" .have"));
+            haves.sort();
+            [refs, haves].concat().join("\n")
         });
         assert_eq!(ours, theirs);
         ours
@@ -239,4 +243,74 @@ fn refs_given_out_as_a_file_are_all_refs() {
     });
     assert_eq!(ours, theirs);
     assert!(ours.contains("refs/pull/1/head"), "{ours}");
+}
+
+#[test]
+fn a_setting_in_an_included_file_counts() {
+    let twins = Twins::new();
+    twins.set("include.path", "../hidden.conf");
+    let before = twins.listed();
+    let path = twins.world.root().join("hidden.conf");
+    std::fs::write(path, "[transfer]\n\thideRefs = refs/pull\n").expect("the root is writable");
+    let after = twins.listed();
+    assert!(before.contains("refs/pull") && !after.contains("refs/pull"), "{after}");
+}
+
+#[test]
+fn a_ref_that_is_left_to_a_hook_is_not_moved_without_it() {
+    let twins = Twins::new();
+    twins.set("receive.procReceiveRefs", "a:refs/changes/");
+    let outcome = twins.push(&["HEAD:refs/changes/1", "HEAD:refs/heads/new"]);
+    assert!(outcome.contains("(fail to run proc-receive hook)"), "{outcome}");
+    twins.push(&["HEAD:refs/heads/changes"]);
+}
+
+/// Both borrow from `middle.git`, which borrows from `base.git`; each has a history of its own.
+fn borrowing() -> Twins {
+    let twins = Twins::new();
+    for (name, from) in [("base", None), ("middle", Some("base"))] {
+        let repository = twins.world.bare(&format!("{name}.git"));
+        let tree = twins.world.git().at("clone").ok(["rev-parse", "HEAD^{tree}"]);
+        let commit = twins.clone.ok(["commit-tree", "-m", name, &tree]);
+        let path = repository.dir().to_str().expect("a temporary folder has a plain name");
+        let (branch, tag) = (format!("{commit}:refs/heads/{name}"), "v1:refs/tags/v1");
+        twins.clone.ok(["push", "--quiet", path, &branch, tag]);
+        if let Some(from) = from {
+            let from = twins.world.root().join(format!("{from}.git/objects"));
+            borrow(&repository, from.to_str().expect("a temporary folder has a plain name"));
+        }
+    }
+    for repository in [&twins.ours, &twins.theirs] {
+        borrow(repository, "# the next one\n../../middle.git/objects");
+    }
+    twins
+}
+
+fn borrow(repository: &Git, from: &str) {
+    let file = repository.dir().join("objects/info/alternates");
+    std::fs::write(file, format!("{from}\n")).expect("a repository is writable");
+}
+
+#[test]
+fn what_alternates_have_is_offered_to_pushers() {
+    let twins = borrowing();
+    assert_eq!(twins.offered().matches(" .have").count(), 2, "{}", twins.offered());
+    twins.set("core.alternateRefsPrefixes", "refs/heads/base refs/tags");
+    assert_eq!(twins.offered().matches(" .have").count(), 1, "{}", twins.offered());
+    let script = twins.world.path("refs.sh");
+    let text = "case $1 in *middle.git) git --git-dir=\"$1\" rev-parse refs/heads/middle;; esac\n";
+    std::fs::write(&script, text).expect("a world is writable");
+    twins.set("core.alternateRefsCommand", &format!("sh {}", script.display()));
+    assert_eq!(twins.offered().matches(" .have").count(), 1, "{}", twins.offered());
+}
+
+#[test]
+fn what_an_alternate_has_can_be_fetched_and_built_upon() {
+    let twins = borrowing();
+    let base = twins.world.git().at("root/base.git").ok(["rev-parse", "refs/heads/base"]);
+    twins.push(&[&format!("{base}:refs/heads/borrowed")]);
+    for (n, url) in twins.urls().iter().enumerate() {
+        let clone = twins.world.git().clone_of(url, &format!("again-{n}"));
+        assert_eq!(clone.ok(["rev-parse", "origin/borrowed"]), base);
+    }
 }

@@ -64,7 +64,8 @@ pub enum AnswerError {
 pub(crate) struct Key {
     request: Vec<u8>,
     tags: Option<[u8; 32]>,
-    files: [Option<Stamp>; 3],
+    config: u64,
+    files: [Option<Stamp>; 2],
 }
 
 impl SharedAnswer {
@@ -114,9 +115,9 @@ impl Store {
 
     fn answer_key(&self, request: Vec<u8>, include_tag: bool) -> Result<Key, StoreError> {
         let stamp = |name: &str| Stamp::of(&self.common_dir().join(name));
-        let files = [stamp("config")?, stamp("shallow")?, stamp("info/grafts")?];
+        let files = [stamp("shallow")?, stamp("info/grafts")?];
         let tags = include_tag.then(|| self.tags_digest()).transpose()?;
-        Ok(Key { request, tags, files })
+        Ok(Key { request, tags, config: self.config_generation()?, files })
     }
 
     fn tags_digest(&self) -> Result<[u8; 32], StoreError> {
