@@ -94,6 +94,7 @@ fn offering(store: Reading<'_>) -> Result<Offering, StoreError> {
     let config = store.config()?;
     Ok(Offering {
         haves: BTreeSet::new(),
+        shallow: store.shallow(),
         object_format: store.hash_kind(),
         agent: agent(),
         extras: Extras {

@@ -63,6 +63,12 @@ impl Reading<'_> {
         self.0.refs()
     }
 
+    /// The commits whose parents the repository lacks because it is shallow.
+    #[must_use]
+    pub fn shallow(&self) -> BTreeSet<Oid> {
+        crate::connected::shallow(self.0.common_dir()).into_iter().collect()
+    }
+
     /// What the refs of the repositories that this one borrows objects from name.
     ///
     /// # Errors

@@ -25,12 +25,14 @@ pub struct Offering {
     pub extras: Extras,
     /// Objects that a pusher need not send although no ref of the repository names them.
     pub haves: BTreeSet<Oid>,
+    /// The commits whose parents the repository lacks because it is shallow.
+    pub shallow: BTreeSet<Oid>,
 }
 
 /// Writes the advertisement of `git-receive-pack`.
 ///
 /// Shape: the service line, a flush, one line a ref with the capabilities behind the first, a `.have` line for each of
-/// the offering's that no ref names, a flush. HEAD and peeled values are not part of it. There is no version 2 of pushing; whoever asks for it is answered in version 0, without
+/// the offering's that no ref names, its `shallow` lines, a flush. HEAD and peeled values are not part of it. There is no version 2 of pushing; whoever asks for it is answered in version 0, without
 /// the service line, as by git's `http-backend`.
 #[must_use]
 pub fn receive_pack<'r>(
@@ -57,7 +59,7 @@ pub fn receive_pack_on_pipe<'r>(
 /// Writes the advertisement of `git-upload-pack` in version 0 or 1, or that of version 2 if it is asked for.
 ///
 /// Shape, versions 0 and 1: as [`receive_pack`], with HEAD first when it resolves, and a `^{}` line after each
-/// annotated tag. Version 2: [`upload_pack_v2`], which names no refs.
+/// annotated tag and the `shallow` lines before the last flush. Version 2: [`upload_pack_v2`], which names no refs.
 #[must_use]
 pub fn upload_pack<'r>(
     offering: &Offering,
@@ -79,7 +81,7 @@ pub fn upload_pack<'r>(
     for r in refs {
         lines.push(r, Peel::Yes);
     }
-    lines.close()
+    lines.close(&offering.shallow)
 }
 
 /// Writes the capability advertisement of version 2: one packet a capability. There is no service line before it.
@@ -127,7 +129,7 @@ fn push_refs<'r>(
     for have in offering.haves.difference(&named) {
         lines.line(Some(*have), &[b".have"]);
     }
-    lines.close()
+    lines.close(&offering.shallow)
 }
 
 /// The lines of refs, the first of which carries the capabilities.
@@ -185,9 +187,14 @@ impl<'a> RefLines<'a> {
         });
     }
 
-    fn close(mut self) -> Vec<u8> {
+    fn close(mut self, shallow: &BTreeSet<Oid>) -> Vec<u8> {
         if self.capabilities_due {
             self.line(None, &[b"capabilities^{}"]);
+        }
+        for oid in shallow {
+            pkt::text_with(&mut self.out, |out| {
+                out.extend_from_slice(format!("shallow {oid}").as_bytes());
+            });
         }
         pkt::flush(&mut self.out);
         self.out
@@ -217,6 +224,7 @@ mod tests {
             agent: Agent::new("zit/test"),
             extras: Extras::default(),
             haves: BTreeSet::new(),
+            shallow: BTreeSet::new(),
         }
     }
 

@@ -132,6 +132,7 @@ impl Repo {
             agent: Agent::new(&format!("git/{agent}")),
             extras,
             haves: BTreeSet::new(),
+            shallow: BTreeSet::new(),
         }
     }
 }

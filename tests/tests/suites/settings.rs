@@ -314,3 +314,55 @@ fn what_an_alternate_has_can_be_fetched_and_built_upon() {
         assert_eq!(clone.ok(["rev-parse", "origin/borrowed"]), base);
     }
 }
+
+#[test]
+fn the_tip_of_a_hidden_ref_is_wanted_by_its_oid_as_the_configuration_lets_it() {
+    let twins = Twins::new();
+    twins.set("transfer.hideRefs", "refs/pull");
+    let tip = twins.ours.ok(["rev-parse", "refs/pull/1/head"]);
+    for (setting, protocol, expected) in [
+        ("uploadpack.allowAnySHA1InWant=false", "0", false),
+        ("uploadpack.allowAnySHA1InWant=false", "2", true),
+        ("uploadpack.allowTipSHA1InWant=true", "0", true),
+    ] {
+        let (key, value) = setting.split_once('=').expect("a setting is key=value");
+        twins.set(key, value);
+        let protocol = format!("protocol.version={protocol}");
+        for url in twins.urls() {
+            let clone = twins.world.git().at("fresh");
+            let _ = std::fs::remove_dir_all(clone.dir());
+            twins.world.git().ok(["init", "--quiet", "fresh"]);
+            let run = clone.run(["-c", &protocol, "fetch", &url, &tip]);
+            assert_eq!(run.is_ok(), expected, "{setting} {protocol} {run}");
+        }
+    }
+}
+
+#[test]
+fn where_a_shallow_repository_ends_is_told() {
+    let world = World::new();
+    world.git().ok(["init", "--quiet", "source"]);
+    let source = world.git().at("source");
+    for n in ["one", "two", "three"] {
+        source.commit(n, &[("a.txt", n)]);
+    }
+    let from = format!("file://{}", source.dir().display());
+    for name in ["ours", "theirs"] {
+        let to = world.root().join(format!("{name}.git"));
+        let to = to.to_str().expect("a temporary folder has a plain name");
+        world.git().ok(["clone", "--quiet", "--bare", "--depth=2", &from, to]);
+        world.git().at(to).ok(["config", "http.receivepack", "true"]);
+    }
+    let (server, peer) = (Server::start(&world), Peer::start(&world));
+    let end = source.ok(["rev-parse", "HEAD~1"]);
+    for (n, url) in [server.url("ours.git"), peer.url("theirs.git")].iter().enumerate() {
+        for protocol in ["0", "2"] {
+            let git = world.git().with_config(format!("protocol.version={protocol}"));
+            let clone = git.clone_of(url, &format!("clone-{n}-{protocol}"));
+            let shallow = std::fs::read_to_string(clone.dir().join(".git/shallow"));
+            assert_eq!(shallow.ok().as_deref(), Some(format!("{end}\n").as_str()), "{url}");
+            clone.commit("Go on", &[("b.txt", protocol)]);
+            clone.ok(["push", "--quiet", "origin", &format!("HEAD:refs/heads/new-{protocol}")]);
+        }
+    }
+}
