@@ -179,7 +179,8 @@ impl Errand {
         outcome: &Outcome,
         accepted: &[(usize, Accepted)],
     ) -> Option<PostHooks> {
-        if !self.hooks.has(Hook::PostReceive) && !self.hooks.has(Hook::PostUpdate) {
+        let runs_any = self.hooks.has(Hook::PostReceive) || self.hooks.has(Hook::PostUpdate);
+        if !runs_any && !self.hooks.updates_server_info() {
             return None;
         }
         let moved = moved(outcome, accepted);
@@ -201,6 +202,11 @@ impl PostHooks {
         let call =
             HookCall { hook: Hook::PostUpdate, args: &names, env: &errand.identity, input: b"" };
         errand.agrees(&call, &mut patient);
+        if errand.hooks.updates_server_info()
+            && let Err(error) = errand.hooks.update_server_info()
+        {
+            tracing::warn!(%error, "the files for clients without smart HTTP are not written");
+        }
     }
 }
 

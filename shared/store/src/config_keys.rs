@@ -97,7 +97,11 @@ pub(crate) const TABLE: &[Row] = &[
         "a push that would make the repository shallow is refused",
     ),
     row("receive.unpackLimit", Use::Partly, "16 unless set"),
-    row("receive.updateServerInfo", Use::Nothing, "`info/refs` is made when it is asked for"),
+    row(
+        "receive.updateServerInfo",
+        Use::Honoured,
+        "for other servers; here `info/refs` is made when asked for",
+    ),
     row("uploadpack.hideRefs", Use::Honoured, ""),
     row("uploadpack.advertiseBundleURIs", Use::Unsupported, "no bundles are told of"),
     row("uploadpack.allowAnySHA1InWant", Use::Honoured, ""),

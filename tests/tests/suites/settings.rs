@@ -366,3 +366,19 @@ fn where_a_shallow_repository_ends_is_told() {
         }
     }
 }
+
+#[test]
+fn the_files_for_other_servers_follow_a_push_where_they_are_asked_for() {
+    let twins = Twins::new();
+    let files = |repository: &Git| {
+        let read = |name| std::fs::read_to_string(repository.dir().join(name)).unwrap_or_default();
+        (read("info/refs"), !read("objects/info/packs").is_empty())
+    };
+    twins.push(&["HEAD:refs/heads/before"]);
+    assert_eq!(files(&twins.ours).0, "");
+    twins.set("receive.updateServerInfo", "true");
+    twins.push(&["HEAD:refs/heads/after"]);
+    let (ours, theirs) = (files(&twins.ours), files(&twins.theirs));
+    assert_eq!(ours, theirs);
+    assert!(ours.0.contains("refs/heads/after"), "{}", ours.0);
+}

@@ -86,6 +86,8 @@ pub struct HookConfig {
     pub timeout: Duration,
     /// `receive.keepAlive`; `None` for never.
     pub keep_alive: Option<Duration>,
+    /// `receive.updateServerInfo`: whether `info/refs` and `objects/info/packs` are written anew after a push.
+    pub update_server_info: bool,
 }
 
 impl HookConfig {
@@ -99,6 +101,11 @@ impl HookConfig {
             timeout: seconds("zit.hookTimeout").filter(|time| !time.is_zero()).unwrap_or(TIMEOUT),
             keep_alive: Some(seconds("receive.keepAlive").unwrap_or(KEEP_ALIVE))
                 .filter(|time| !time.is_zero()),
+            update_server_info: file
+                .boolean("receive.updateServerInfo")
+                .ok()
+                .flatten()
+                .unwrap_or(false),
         }
     }
 }
@@ -211,6 +218,21 @@ impl Hooks {
         [Hook::PreReceive, Hook::Update, Hook::PostReceive, Hook::PostUpdate]
             .iter()
             .any(|hook| self.has(*hook))
+    }
+
+    /// Whether files for clients without smart HTTP are to be written anew after a push.
+    #[must_use]
+    pub fn updates_server_info(&self) -> bool {
+        self.config.update_server_info
+    }
+
+    /// Writes these files.
+    ///
+    /// # Errors
+    /// [`StoreError::Git`] with what git said.
+    pub fn update_server_info(&self) -> Result<(), StoreError> {
+        Git::at(&self.git_dir, &["safe.directory=*"], "update-server-info").output()?;
+        Ok(())
     }
 
     fn file(&self, hook: Hook) -> Option<PathBuf> {
@@ -378,13 +400,21 @@ mod tests {
         };
         assert_eq!(
             read(""),
-            HookConfig { path: None, timeout: TIMEOUT, keep_alive: Some(KEEP_ALIVE) }
+            HookConfig {
+                path: None,
+                timeout: TIMEOUT,
+                keep_alive: Some(KEEP_ALIVE),
+                update_server_info: false
+            }
         );
-        let own = read("[zit]\nhookTimeout = 7\n[receive]\nkeepAlive = 0\n[core]\nhooksPath = h\n");
+        let own = read(
+            "[zit]\nhookTimeout = 7\n[receive]\nkeepAlive = 0\nupdateServerInfo\n[core]\nhooksPath = h\n",
+        );
         let expected = HookConfig {
             path: Some("h".into()),
             timeout: Duration::from_secs(7),
             keep_alive: None,
+            update_server_info: true,
         };
         assert_eq!(own, expected);
     }
