@@ -382,3 +382,30 @@ fn the_files_for_other_servers_follow_a_push_where_they_are_asked_for() {
     assert_eq!(ours, theirs);
     assert!(ours.0.contains("refs/heads/after"), "{}", ours.0);
 }
+
+#[test]
+fn what_is_set_in_vain_is_named_in_the_log() {
+    let twins = Twins::new();
+    twins.listed();
+    assert!(!twins.server.log().contains("is ignored"), "{}", twins.server.log());
+    twins.set("transfer.advertiseSID", "true");
+    twins.listed();
+    let log = twins.server.log();
+    let line = log.lines().find(|line| line.contains("a setting of git's is ignored"));
+    let line = line.unwrap_or_else(|| panic!("nothing is named: {log}"));
+    let config = std::fs::read_to_string(twins.ours.dir().join("config")).expect("it is there");
+    let n = config.lines().position(|line| line.contains("advertiseSID")).expect("it is set") + 1;
+    for part in ["transfer.advertiseSID", "file=config", &format!("line={n}")] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+}
+
+#[test]
+fn a_repository_that_needs_more_than_is_known_is_not_served() {
+    let twins = Twins::new();
+    let ours = twins.world.bare("later.git");
+    ours.ok(["config", "core.repositoryFormatVersion", "1"]);
+    ours.ok(["config", "extensions.frotz", "true"]);
+    let _ = twins.clone.fails(["ls-remote", &twins.server.url("later.git")]);
+    assert!(twins.server.log().contains("it needs the extension"), "{}", twins.server.log());
+}
