@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zit_model::{Oid, RefName, quote};
-use zit_store::{Audience, Deny, DenyConfig, Objects, Store, StoreError};
+use zit_store::{Audience, Deny, DenyConfig, Objects, Quarantine, Store, StoreError};
 use zit_wire::receive::{Command, PushRequest};
 
 use crate::open;
@@ -35,9 +35,15 @@ pub(crate) struct Denied {
 pub(crate) fn denied(
     store: &Store,
     request: &PushRequest,
-    objects: &Objects,
+    incoming: Option<&Quarantine>,
 ) -> Result<Denied, StoreError> {
     let config = store.config()?;
+    // A handle on what came in is not cheap, and few repositories ask for it.
+    let objects = match (config.deny.non_fast_forwards, incoming) {
+        (false, _) => None,
+        (true, Some(incoming)) => Some(incoming.objects()),
+        (true, None) => Some(store.objects()?),
+    };
     let head = open::head_target(store)?;
     let checked_out = match config.deny.current_branch {
         Deny::Ignore => BTreeSet::new(),
@@ -62,7 +68,7 @@ pub(crate) fn denied(
             denied.checked_out(&name, is_checked_out.then_some(config.deny.current_branch)),
             deleted(&config.deny, command, &name),
             denied.current_deleted(&config.deny, command, &name, is_current),
-            rewound(&config.deny, command, &name, objects),
+            objects.as_ref().and_then(|objects| rewound(command, &name, objects)),
         ];
         if let Some(refusal) = faults.into_iter().flatten().next() {
             denied.refused.insert(n, refusal);
@@ -138,15 +144,10 @@ fn deleted(deny: &DenyConfig, command: &Command, name: &RefName) -> Option<Refus
         .then(|| Refusal::DeleteDenied { name: name.clone() })
 }
 
-fn rewound(
-    deny: &DenyConfig,
-    command: &Command,
-    name: &RefName,
-    objects: &Objects,
-) -> Option<Refusal> {
+/// Where branches must not lose commits.
+fn rewound(command: &Command, name: &RefName, objects: &Objects) -> Option<Refusal> {
     let (Some(old), Some(new)) = (command.old, command.new) else { return None };
-    let is_meant = deny.non_fast_forwards && name.branch().is_some();
-    (is_meant && !contains(objects, old, new))
+    (name.branch().is_some() && !contains(objects, old, new))
         .then(|| Refusal::NonFastForward { name: name.clone() })
 }
 

@@ -234,7 +234,7 @@ impl Repository {
         let mut incoming = self.receive(request, pack, limits)?;
         let incomplete = self.incomplete(request, incoming.as_mut())?;
         let errand = Errand::new(&self.store, caller, &caller.speaker(options), request)?;
-        let denied = denied(&self.store, request, &self.objects(incoming.as_ref())?)?;
+        let denied = denied(&self.store, request, incoming.as_ref())?;
         denied.warn(audience);
         let declined = if options.dry_run {
             BTreeSet::new()
