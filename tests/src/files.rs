@@ -3,10 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::git;
+
+/// What grows with every transaction.
+const JOURNAL: &[&str] = &["zit/journal", "zit/settle", "zit/settled"];
+
 /// Every file, link and folder below `dir`, relative and sorted; a folder ends in `/`.
 ///
 /// A file that goes away during the walk is left out, as if the walk had come later.
+///
+/// A running referee has first put there what it owes; its journal, and what belongs to that, is not listed.
 pub fn file_list(dir: &Path) -> Vec<String> {
+    git::settled(dir);
     let mut names = Vec::new();
     let mut open = vec![PathBuf::new()];
     while let Some(folder) = open.pop() {
@@ -14,6 +22,9 @@ pub fn file_list(dir: &Path) -> Vec<String> {
         for entry in entries.flatten() {
             let path = folder.join(entry.file_name());
             let name = path.to_string_lossy().into_owned();
+            if JOURNAL.contains(&name.as_str()) {
+                continue;
+            }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 names.push(format!("{name}/"));
                 open.push(path);

@@ -4,9 +4,12 @@
 //! have seen. Identity and dates are fixed, so equal commands make equal objects.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+use std::{fmt, fs};
+
+use zit_store::journal::Journal;
 
 use crate::process;
 use crate::world::text;
@@ -80,6 +83,7 @@ impl Git {
         args: impl IntoIterator<Item = S>,
         input: &[u8],
     ) -> Run {
+        settled(&self.dir);
         let mut command = self.command(args);
         let output = process::run(&mut command, input);
         Run::new(&command, output)
@@ -255,5 +259,27 @@ impl fmt::Display for Run {
         let stdout = String::from_utf8_lossy(&self.stdout);
         let (command, code, stderr) = (&self.command, self.code, &self.stderr);
         write!(f, "{command}\nexit: {code:?}\nstdout: {stdout}\nstderr: {stderr}")
+    }
+}
+
+/// How long a referee may take to put what it acknowledged into files, before the test goes on as if it had.
+const SETTLES: Duration = Duration::from_secs(20);
+
+/// Waits until the files of a repository with a running referee show everything: stock git looks at files only.
+pub(crate) fn settled(folder: &Path) {
+    let zit = folder.join("zit");
+    let since = Instant::now();
+    while since.elapsed() < SETTLES {
+        let pid = fs::read_to_string(zit.join("lock")).unwrap_or_default();
+        if pid.is_empty() || !Path::new("/proc").join(pid.trim()).join("exe").exists() {
+            return;
+        }
+        let Ok((journal, _)) = Journal::read_only(&zit.join("journal")) else { return };
+        let mark = fs::read_to_string(zit.join("settled")).unwrap_or_default();
+        let mark = mark.split_whitespace().nth(1).and_then(|seq| seq.parse().ok()).unwrap_or(0);
+        if journal.tail().0.0 <= mark {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

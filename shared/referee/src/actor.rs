@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Now, Oid, RefChange, RefName, RefUpdate, refs};
 use zit_rules::Age;
+use zit_store::journal::{Draft, Origin};
 use zit_store::{PrepareError, Quarantine, Store, StoreError};
 
-use crate::carry_out::{carry_out, commit, reload_states};
+use crate::carry_out::{carry_out, commit, millis, reload_states};
 use crate::clock::Clock;
-use crate::epochs::Epochs;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
 use crate::judge::judge;
@@ -95,45 +95,94 @@ pub(crate) struct Status {
     pub(crate) now: Now,
 }
 
+/// A decided push whose answer waits for the flush.
+type Waiting = (Result<Decided, RefereeError>, Sender<Result<Decided, RefereeError>>);
+
+/// How many pushes wait for one flush.
+const MAX_WAITING: usize = 64;
+
+fn log(error: &StoreError) {
+    tracing::warn!(error = error as &dyn std::error::Error, "cannot flush the journal");
+}
+
 /// The referee of one repository.
 pub(crate) struct Actor {
     pub(crate) store: Arc<Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) footprinter: Arc<Footprinter>,
     pub(crate) view: View,
-    pub(crate) epochs: Epochs,
     pub(crate) seen: Seen,
     /// The refs may say something else than the view, which is rebuilt before it is looked at again.
     pub(crate) suspect: bool,
+    /// A flush failed: what pushes that wait for one have done is lost, as far as anybody can tell.
+    pub(crate) lost: bool,
 }
 
 impl Actor {
     /// Answers events until nobody can send any more.
     pub(crate) fn run(mut self, events: &Receiver<Event>) {
-        // An asker that has gone away needs no answer: the send's result does not matter.
-        while let Ok(event) = events.recv() {
-            if let Err(error) = self.rebuild().and_then(|()| self.refresh()) {
+        let mut waiting = Vec::new();
+        loop {
+            // While pushes wait to be flushed, more of them may join; nobody else sees what they did.
+            let event = match events.try_recv() {
+                Ok(event) => Ok(event),
+                Err(TryRecvError::Empty) => {
+                    self.flush(&mut waiting);
+                    events.recv().map_err(drop)
+                }
+                Err(TryRecvError::Disconnected) => Err(()),
+            };
+            let Ok(event) = event else { break };
+            let joins = matches!(event, Event::Decide(..)) && waiting.len() < MAX_WAITING;
+            if !joins {
+                self.flush(&mut waiting);
+            }
+            if waiting.is_empty()
+                && let Err(error) = self.rebuild().and_then(|()| self.refresh())
+            {
                 tracing::warn!(%error, "cannot look at the repository");
             }
-            match event {
-                Event::Brief(back) => drop(back.send(self.brief())),
-                Event::Decide(proposal, back) => {
-                    let decided = self.decide(*proposal);
-                    self.seen.save(&self.view);
-                    drop(back.send(decided));
+            self.answer(event, &mut waiting);
+        }
+        self.flush(&mut waiting);
+    }
+
+    /// Answers an event; an answer that depends on the next flush waits for it.
+    ///
+    /// An asker that has gone away needs no answer: the send's result does not matter.
+    fn answer(&mut self, event: Event, waiting: &mut Vec<Waiting>) {
+        match event {
+            Event::Brief(back) => drop(back.send(self.brief())),
+            Event::Decide(proposal, back) => {
+                let decided = self.decide(*proposal);
+                waiting.push((decided, back));
+                if self.suspect {
+                    self.flush(waiting);
                 }
-                Event::Land(landing, composed, back) => {
-                    let landed = land(&mut self, &landing, composed);
-                    self.seen.save(&self.view);
-                    drop(back.send(landed));
-                }
-                Event::Own(agent, back) => drop(back.send(self.own(&agent))),
-                Event::Status(agent, back) => drop(back.send(Status {
-                    agent,
-                    view: self.view.clone(),
-                    now: self.clock.now(),
-                })),
             }
+            Event::Land(landing, composed, back) => {
+                let landed = land(self, &landing, composed);
+                self.seen.save(&self.view);
+                drop(back.send(landed));
+            }
+            Event::Own(agent, back) => drop(back.send(self.own(&agent))),
+            Event::Status(agent, back) => {
+                drop(back.send(Status { agent, view: self.view.clone(), now: self.clock.now() }));
+            }
+        }
+    }
+
+    /// Flushes what the waiting pushes did, and answers them. If that fails, whether they happened is not known.
+    fn flush(&mut self, waiting: &mut Vec<Waiting>) {
+        if waiting.is_empty() {
+            return;
+        }
+        let failed = std::mem::take(&mut self.lost) || self.store.flush().inspect_err(log).is_err();
+        self.suspect |= failed;
+        self.seen.save(&self.view);
+        for (decided, back) in waiting.drain(..) {
+            let decided = if failed { decided.and(Err(RefereeError::Suspect)) } else { decided };
+            drop(back.send(decided));
         }
     }
 
@@ -148,10 +197,9 @@ impl Actor {
             Err(PrepareError::Store(error)) => return Err(error.into()),
             Err(PrepareError::Refused(refused)) => tracing::warn!(%refused, "nothing was refused"),
         }
-        let now = self.clock.now().monotonic;
+        let now = self.clock.now();
         let mut view = open::view(&self.store, &self.footprinter, now)?;
         view.keep_times(&self.view);
-        view.next_epoch = self.epochs.peek();
         self.view = view;
         self.suspect = false;
         Ok(())
@@ -181,6 +229,7 @@ impl Actor {
             command.found = self.found(command)?;
         }
         let now = self.clock.now();
+        self.view.next_epoch = self.store.next_seq()?;
         let verdict = self.judge(&push, door, now);
         let (verdict, done, scratch) = if push.options.dry_run {
             (verdict, CarriedOut::default(), incoming)
@@ -329,7 +378,10 @@ impl Actor {
         let mut made = store.quarantine()?;
         let plan = Plan::following(self, current, to, &mut made, now)?;
         match store.prepare_seeing(&plan.ref_updates(), &[&made.objects()]) {
-            Ok(prepared) => commit(self, None, &plan, prepared, vec![made])?,
+            Ok(prepared) => {
+                let draft = Draft::new(millis(now), "", Origin::External);
+                commit(self, None, draft, prepared, vec![made])?;
+            }
             Err(PrepareError::Store(error)) => return Err(error.into()),
             Err(PrepareError::Refused(refused)) => {
                 tracing::warn!(%refused, "current does not follow mainline yet");

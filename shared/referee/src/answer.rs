@@ -124,8 +124,7 @@ impl PushAnswer {
             RefereeError::Declined => {
                 Some("the repository's reference-transaction hook refuses it; ask who keeps it")
             }
-            RefereeError::Epochs { .. }
-            | RefereeError::Contended
+            RefereeError::Contended
             | RefereeError::Busy
             | RefereeError::Suspect
             | RefereeError::Closed
@@ -136,7 +135,6 @@ impl PushAnswer {
             RefereeError::Pack(_) => (Err(told), "unpacker error"),
             RefereeError::Declined => (Ok(()), "ref updates aborted by hook"),
             RefereeError::Store(_)
-            | RefereeError::Epochs { .. }
             | RefereeError::Contended
             | RefereeError::Busy
             | RefereeError::Suspect

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use zit_model::refs::{self, Address};
 use zit_model::{AgentId, Now, RefName, RefUpdate};
+use zit_store::journal::{self, Draft};
 use zit_store::{
     PrepareError, Prepared, Quarantine, RefusedUpdate, RefusedUpdates, Signature, Store, StoreError,
 };
@@ -56,7 +57,8 @@ pub(crate) fn carry_out(
             Ok(prepared) => {
                 let pack = incoming.filter(|_| plan.needs_pack());
                 let objects = pack.into_iter().chain([made]).collect();
-                commit(actor, Some(&push.committer), &plan, prepared, objects)?;
+                let draft = draft(push, &plan, now);
+                commit(actor, Some(&push.committer), draft, prepared, objects)?;
                 let done = plan.apply(actor, push.adopts.as_ref(), now);
                 return Ok((verdict, done));
             }
@@ -70,27 +72,39 @@ pub(crate) fn carry_out(
     Err(RefereeError::Contended)
 }
 
-/// Makes objects visible and moves refs. The caller then brings the view up to date, which cannot fail.
+/// What the journal says of a push.
+fn draft(push: &Push, plan: &Plan, now: Now) -> Draft {
+    let mut draft = Draft::new(millis(now), push.principal(), journal::Origin::Push);
+    let agent = push.speaker.agent.as_ref().or_else(|| plan.agents().next());
+    draft.agent = agent.map(|agent| agent.as_str().into()).unwrap_or_default();
+    draft
+}
+
+/// The time as the journal writes it.
+pub(crate) fn millis(now: Now) -> u64 {
+    now.wall.0.saturating_mul(1000)
+}
+
+/// Makes objects visible and moves refs; deferred ones with the next flush. The caller then brings the view up to date,
+/// which cannot fail.
 ///
 /// Should the refs fail to move, what became of them is known only to the store: the view is rebuilt before it is
 /// looked at again.
 pub(crate) fn commit(
     actor: &mut Actor,
     committer: Option<&Committer>,
-    plan: &Plan,
+    draft: Draft,
     prepared: Prepared<'_>,
     mut objects: Vec<Quarantine>,
 ) -> Result<(), RefereeError> {
     let store = Arc::clone(&actor.store);
     let updates: Vec<RefUpdate> = prepared.updates().cloned().collect();
+    // Where it has something to say, the refs are not deferred, and are moved when this returns.
     let voter = Voter::ask(&store, committer, &updates, &mut objects)?;
-    if let Some(epoch) = plan.highest_epoch() {
-        actor.epochs.reserve(epoch)?;
+    if let Err(error) = prepared.stage(draft, objects) {
+        (actor.suspect, actor.lost) = (true, true);
+        return Err(error.into());
     }
-    let migrated = objects.into_iter().map(Quarantine::migrate);
-    let kept = migrated.collect::<Result<Vec<_>, _>>()?;
-    prepared.commit().inspect_err(|_| actor.suspect = true)?;
-    drop(kept);
     voter.committed();
     log_moves(&store, committer, &updates, actor.clock.now());
     Ok(())

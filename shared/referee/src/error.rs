@@ -1,7 +1,6 @@
 //! What can go wrong on our side. A refusal is no error: it is part of a verdict.
 
 use std::io;
-use std::path::PathBuf;
 
 use zit_store::{PackError, StoreError};
 
@@ -14,14 +13,6 @@ pub enum RefereeError {
     /// The client's pack was not taken in.
     #[error(transparent)]
     Pack(#[from] PackError),
-    /// Fencing numbers cannot be kept.
-    #[error("cannot keep fencing numbers in {}", path.display())]
-    Epochs {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// The repository's `reference-transaction` hook said no.
     #[error("ref updates aborted by hook")]
     Declined,

@@ -355,7 +355,7 @@ impl<'a> Judge<'a> {
         }
         let epoch = match own {
             Some(claim) => claim.record.epoch,
-            None => self.view.next_epoch.saturating_add(self.granted.len() as u64),
+            None => self.view.next_epoch,
         };
         self.granted.insert(key);
         let owner = existing.map(|claim| claim.record.agent.clone());

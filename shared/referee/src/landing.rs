@@ -12,10 +12,11 @@ use bstr::ByteSlice;
 use zit_footprint::{Fallback, Footprint, Prose, conflicts};
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Now, Oid, Resource};
+use zit_store::journal::{Draft, Origin};
 use zit_store::{Commit, Merge, Objects, PrepareError, Quarantine, Signature, StoreError};
 
 use crate::actor::Actor;
-use crate::carry_out::{commit, landing_refused};
+use crate::carry_out::{commit, landing_refused, millis};
 use crate::documents::signature;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
@@ -32,6 +33,8 @@ pub(crate) struct Landing {
     pub(crate) agent: Option<AgentId>,
     /// Who moves the refs, as logs and hooks name it.
     pub(crate) committer: Committer,
+    /// Whose credential it is.
+    pub(crate) principal: String,
     /// Current, as the change was judged against it.
     pub(crate) from: Oid,
     /// What current becomes: the change itself, or a commit with current and the change as parents.
@@ -143,9 +146,11 @@ pub(crate) fn land(
         return Ok(Landed::Refused(Refusal::Fenced { holders }));
     }
     let plan = Plan::landing(actor, landing, &mut composed, now)?;
+    let mut draft = Draft::new(millis(now), landing.principal.as_str(), Origin::Referee);
+    draft.agent = agent.map(|agent| agent.as_str().into()).unwrap_or_default();
     match store.prepare_seeing(&plan.ref_updates(), &[&composed.objects()]) {
         Ok(prepared) => {
-            commit(actor, Some(&landing.committer), &plan, prepared, vec![composed])?;
+            commit(actor, Some(&landing.committer), draft, prepared, vec![composed])?;
         }
         Err(PrepareError::Store(error)) => return Err(error.into()),
         Err(PrepareError::Refused(refused)) => return landing_refused(actor, &plan, refused),

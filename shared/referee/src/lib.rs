@@ -21,7 +21,6 @@ mod carry_out;
 mod clock;
 mod denied;
 mod documents;
-mod epochs;
 mod error;
 pub mod footprints;
 mod hooks;

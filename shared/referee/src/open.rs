@@ -9,20 +9,19 @@ use zit_model::document::{
 };
 use zit_model::refs::{self, Address};
 use zit_model::settings::Settings;
-use zit_model::{AgentId, Instant, Oid, RefChange, RefName, RefUpdate};
+use zit_model::{AgentId, Instant, Now, Oid, RefChange, RefName, RefUpdate};
+use zit_store::journal::{Draft, Origin};
 use zit_store::{Blob, EntryMode, Head, Objects, PrepareError, Store, StoreError};
 
+use crate::carry_out::millis;
 use crate::footprints::Footprinter;
 use crate::view::{AgentRecord, Claim, OpenItem, View};
 
 /// Rebuilds the view. `refs/zit/current` is made from the mainline where it is missing.
-pub(crate) fn view(
-    store: &Store,
-    footprinter: &Footprinter,
-    now: Instant,
-) -> Result<View, StoreError> {
+pub(crate) fn view(store: &Store, footprinter: &Footprinter, now: Now) -> Result<View, StoreError> {
     let mainline = mainline(store)?;
-    let current = current(store, mainline.as_ref())?;
+    let current = current(store, mainline.as_ref(), now)?;
+    let now = now.monotonic;
     let objects = store.objects()?;
     let settings = current.map(|oid| settings(&objects, oid)).unwrap_or_default();
     let mut view = View { mainline, current, settings, ..View::default() };
@@ -76,15 +75,16 @@ pub(crate) fn head_target(store: &Store) -> Result<Option<RefName>, StoreError> 
 }
 
 /// Where `refs/zit/current` stands; made from the mainline when it is missing.
-fn current(store: &Store, mainline: Option<&RefName>) -> Result<Option<Oid>, StoreError> {
+fn current(store: &Store, mainline: Option<&RefName>, now: Now) -> Result<Option<Oid>, StoreError> {
     if let Some(found) = store.find_ref(&refs::current())? {
         return Ok(Some(found));
     }
     let Some(mainline) = mainline else { return Ok(None) };
     let Some(new) = store.find_ref(mainline)? else { return Ok(None) };
     let update = RefUpdate { name: refs::current(), change: RefChange::Create { new } };
+    let draft = Draft::new(millis(now), "", Origin::External);
     match store.prepare(&[update]) {
-        Ok(prepared) => prepared.commit()?,
+        Ok(prepared) => prepared.commit(draft, Vec::new())?,
         Err(PrepareError::Store(error)) => return Err(error),
         Err(PrepareError::Refused(refused)) => {
             tracing::warn!(%refused, "refs/zit/current cannot be made");

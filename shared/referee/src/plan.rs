@@ -76,7 +76,6 @@ pub(crate) struct Plan {
     effects: Vec<Effect>,
     done: CarriedOut,
     agents: BTreeMap<AgentId, AgentRecord>,
-    highest_epoch: Option<u64>,
     needs_pack: bool,
     moves_mainline: bool,
 }
@@ -143,7 +142,6 @@ impl Plan {
                 if let Some(change) = RefChange::between(grant.expected, Some(oid)) {
                     self.updates.push((origin, RefUpdate { name: refs::claim(&key), change }));
                 }
-                self.highest_epoch = self.highest_epoch.max(Some(grant.record.epoch));
                 self.effects.push(Effect::Claim(key, Some(standing(grant, oid, now))));
                 self.done.granted.push((grant.clone(), oid));
                 self.meet(actor, &grant.record.agent, push.principal());
@@ -256,11 +254,6 @@ impl Plan {
     /// The agents whose state this plan writes.
     pub(crate) fn agents(&self) -> impl Iterator<Item = &AgentId> {
         self.agents.keys()
-    }
-
-    /// The highest epoch that this plan gives out.
-    pub(crate) fn highest_epoch(&self) -> Option<u64> {
-        self.highest_epoch
     }
 
     /// Whether a ref will name what was pushed.
@@ -502,7 +495,6 @@ impl Plan {
                 }
             }
         }
-        actor.view.next_epoch = actor.epochs.peek();
         renew_touched(actor, &self.done.opened, now);
         self.done
     }

@@ -22,9 +22,9 @@ use zit_wire::receive::PushRequest;
 
 use crate::actor::{Actor, Brief, Decided, Event, Outcome, Proposal, Status};
 use crate::answer::{self, Accepted, PushAnswer};
+use crate::carry_out::millis;
 use crate::clock::{BootClock, Clock};
 use crate::denied::denied;
-use crate::epochs::Epochs;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
 use crate::hooks::{Before, Errand, Nobody};
@@ -84,21 +84,20 @@ impl Repository {
         let store = Arc::new(Store::open(path, Access::Referee)?);
         let mut seen = seen(store.git_dir());
         let footprinter = Arc::new(Footprinter::default());
-        let now = clock.now().monotonic;
+        let now = clock.now();
         let mut view = open::view(&store, &footprinter, now)?;
-        seen.restore(&mut view, now);
+        seen.restore(&mut view, now.monotonic);
         seen.save(&view);
         let highest = view.claims.values().map(|claim| claim.record.epoch).max().unwrap_or(0);
-        let epochs = Epochs::open(store.git_dir(), highest)?;
-        view.next_epoch = epochs.peek();
+        store.skip_to(highest, millis(clock.now()))?;
         let actor = Actor {
             store: Arc::clone(&store),
             clock: Arc::clone(&clock),
             footprinter: Arc::clone(&footprinter),
             view,
-            epochs,
             seen,
             suspect: false,
+            lost: false,
         };
         let (events, received) = mpsc::channel();
         let thread = std::thread::Builder::new()
@@ -156,6 +155,15 @@ impl Repository {
 
     /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own, less what the
     /// configuration hides.
+    /// Puts everything that was acknowledged into the files where stock git looks. It happens by itself within 200 ms.
+    ///
+    /// # Errors
+    /// As the file system says.
+    pub fn settle(&self) -> Result<(), RefereeError> {
+        Ok(self.store.settle()?)
+    }
+
+    /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own.
     ///
     /// # Errors
     /// [`RefereeError`] when refs cannot be read.
@@ -424,7 +432,7 @@ impl Repository {
         let mut accepted = Vec::new();
         for (n, commit) in commits {
             let landed = match (outcome.push.options.dry_run, &mut outcome.scratch) {
-                (false, _) => self.land(commit, agent, committer),
+                (false, _) => self.land(commit, agent, committer, outcome.push.principal()),
                 (true, Some(scratch)) => self.would_land(commit, agent, scratch),
                 (true, None) => continue,
             };
@@ -442,6 +450,7 @@ impl Repository {
         commit: Oid,
         agent: Option<&AgentId>,
         committer: &Committer,
+        principal: &str,
     ) -> Result<Accepted, RefereeError> {
         let _turn = self.landing.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..MAX_ROUNDS {
@@ -458,7 +467,9 @@ impl Repository {
                     Composed::Ready { to, footprint } => (to, footprint),
                 };
             let (agent, committer) = (agent.cloned(), committer.clone());
-            let landing = Box::new(Landing { commit, agent, committer, from, to, footprint });
+            let principal = principal.to_owned();
+            let landing = Landing { commit, agent, committer, principal, from, to, footprint };
+            let landing = Box::new(landing);
             match self.ask(|back| Event::Land(landing, composed, back))?? {
                 Landed::Done { released } => {
                     return Ok(Accepted::Landed { from, to, released });

@@ -14,9 +14,15 @@ pub const CRASH_POINTS: &[&str] = &[
     "tx.planned",
     "tx.locked",
     "tx.verified",
-    "tx.intent",
+    "tx.staged",
+    "tx.journaled",
     "tx.renamed",
     "tx.done",
+    "settle.packed",
+    "settle.objects",
+    "settle.refs",
+    "checkpoint.flushed",
+    "checkpoint.written",
 ];
 
 /// Every crash point of maintenance, in order.
@@ -56,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_crash_point_is_named_with_or_without_the_visit() {
-        assert_eq!(parse("tx.intent").visit, 1);
+        assert_eq!(parse("tx.journaled").visit, 1);
         assert_eq!(parse("tx.renamed:3").visit, 3);
         assert_eq!(parse("tx.renamed:3").name, "tx.renamed");
     }

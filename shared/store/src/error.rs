@@ -9,6 +9,7 @@ use zit_model::{Oid, RefName};
 
 use crate::Kind;
 use crate::git::GitError;
+use crate::journal::JournalError;
 
 /// Why the store could not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,12 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// Refs whose files do not follow yet, because another program holds them.
+    #[error("{0} refs wait for their locks")]
+    Unsettled(usize),
+    /// The journal could not do its part.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// A lock of git's own stayed taken.
     #[error("{} is held by another program", .0.display())]
     Locked(PathBuf),
@@ -149,10 +156,12 @@ impl StoreError {
                 Some("if you trust its owner: git config --global --add safe.directory <path>")
             }
             Self::Locked(_) => Some("remove the lock file if no git program is running"),
+            Self::Journal(error) => error.hint(),
             Self::Unrelated { .. } => Some("rebase onto the branch it is to land on"),
             Self::Io { .. }
             | Self::Unsupported { .. }
             | Self::ReadOnly(_)
+            | Self::Unsettled(_)
             | Self::Damaged { .. }
             | Self::Dangling { .. }
             | Self::MissingObject(_)

@@ -52,6 +52,11 @@ pub(crate) fn write_new(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     file.sync_all().doing("flush", path)
 }
 
+/// Writes a file that need not survive a power failure.
+pub(crate) fn write_unflushed(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    fs::write(path, content).doing("write", path)
+}
+
 /// Flushes a folder's entries, or a file's content.
 pub(crate) fn sync(path: &Path) -> Result<(), StoreError> {
     File::open(path).and_then(|file| file.sync_all()).doing("flush", path)

@@ -5,11 +5,15 @@
 //! 1. [`Store::quarantine`] makes a place apart; [`Quarantine::receive_pack`] streams the pack into it and
 //!    [`Quarantine::check_connected`] sees that nothing is missing.
 //! 2. The caller reads with [`Quarantine::objects`], judges, and may write objects of its own.
-//! 3. [`Quarantine::migrate`] moves the objects into the repository, flushed.
-//! 4. [`Store::prepare`] locks the refs and checks every precondition; [`Prepared::commit`] moves them.
+//! 3. [`Store::prepare`] locks the refs and checks every precondition.
+//! 4. [`Prepared::commit`] takes the objects, journals the transaction, and moves the refs. [`Prepared::stage`] and
+//!    [`Store::flush`] do so for many transactions at once.
 //!
 //! Objects come before refs, so no ref ever names an object that is missing. Whatever is dropped on the way leaves
 //! no file behind.
+//!
+//! Refs below `refs/zit/` but current are *deferred*: the [`journal`] holds them, the store answers for them, and their
+//! files follow within 200 ms ([`Store::settle`] waits for that).
 //!
 //! # The way of a fetch
 //!
@@ -33,6 +37,7 @@
 
 mod alternates;
 mod answers;
+mod backlog;
 mod config;
 mod config_file;
 mod config_keys;
@@ -86,7 +91,7 @@ pub use maintain::{Maintained, Stop};
 pub use merge::Merge;
 pub use objects::{Blob, Commit, Kind, MAX_STRUCTURE, Objects, Signature};
 pub use pack::{PackError, PackLimits, Received};
-pub use quarantine::{Kept, Quarantine};
+pub use quarantine::Quarantine;
 pub use reading::Reading;
 pub use receive_config::ReceiveConfig;
 pub use reflog::LogRefs;

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use gix_hash::ObjectId;
 use gix_odb::memory::Storage;
-use tempfile::TempPath;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::{Doing, StoreError};
 use crate::fsio;
@@ -33,17 +34,24 @@ pub(crate) fn stage(
     objects.sort_by_key(|(id, _)| **id);
     let mut staged = Vec::new();
     for (id, (kind, data)) in objects {
-        let hex = id.to_hex().to_string();
-        let (fan_out, rest) = hex.split_at(2);
-        let place = objects_dir.join(fan_out).join(rest);
+        let place = place(objects_dir, id);
         if !fsio::freshen(&place)? {
-            staged.push((write(objects_dir, *kind, data)?, place));
+            let file = create(objects_dir, *kind, data)?;
+            file.as_file().sync_all().doing("flush", file.path())?;
+            staged.push((file.into_temp_path(), place));
         }
     }
     Ok(staged)
 }
 
-fn write(objects_dir: &Path, kind: Kind, data: &[u8]) -> Result<TempPath, StoreError> {
+/// The file of an object.
+fn place(objects_dir: &Path, id: &ObjectId) -> PathBuf {
+    let hex = id.to_hex().to_string();
+    let (fan_out, rest) = hex.split_at(2);
+    objects_dir.join(fan_out).join(rest)
+}
+
+fn create(objects_dir: &Path, kind: Kind, data: &[u8]) -> Result<NamedTempFile, StoreError> {
     let mut file = tempfile::Builder::new()
         .prefix(PREFIX)
         .permissions(Permissions::from_mode(MODE))
@@ -51,8 +59,7 @@ fn write(objects_dir: &Path, kind: Kind, data: &[u8]) -> Result<TempPath, StoreE
         .doing("create an object in", objects_dir)?;
     let encoded = encode(kind, data).doing("compress an object for", objects_dir)?;
     file.write_all(&encoded).doing("write", file.path())?;
-    file.as_file().sync_all().doing("flush", file.path())?;
-    Ok(file.into_temp_path())
+    Ok(file)
 }
 
 /// # Source

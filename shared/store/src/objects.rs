@@ -12,6 +12,7 @@ use gix_odb::Header as _;
 use gix_odb::memory::{Proxy, Storage};
 use zit_model::{Oid, UnixSeconds};
 
+use crate::backlog::{Beside, Pending};
 use crate::error::StoreError;
 
 pub use gix_object::Kind;
@@ -26,11 +27,18 @@ const MAX_TAGS: usize = 64;
 const MAX_TAG: u64 = 1 << 20;
 
 /// How many more packs than there are may arrive before the database has to be opened again.
-const SPARE_PACKS: usize = 1024;
+const SPARE_PACKS: usize = 512;
+
+/// Where handles come from: the files of an object database, and what is journaled and not in a file yet.
+#[derive(Clone)]
+pub(crate) struct Database {
+    pub(crate) files: Arc<gix_odb::Store>,
+    pub(crate) pending: Pending,
+}
 
 /// Reads the objects of a repository, or of a quarantine and the repository below it.
 pub struct Objects {
-    pub(crate) handle: Proxy<gix_odb::HandleArc>,
+    pub(crate) handle: Proxy<Beside>,
     pub(crate) kind: gix_hash::Kind,
 }
 
@@ -96,17 +104,14 @@ pub(crate) fn open(folder: &Path, kind: gix_hash::Kind) -> Result<Arc<gix_odb::S
 }
 
 impl Objects {
-    pub(crate) fn new(store: &Arc<gix_odb::Store>, kind: gix_hash::Kind) -> Self {
-        Self::with(store, kind, Storage::default())
+    pub(crate) fn new(database: &Database, kind: gix_hash::Kind) -> Self {
+        Self::with(database, kind, Storage::default())
     }
 
     /// Also sees the objects of `written`, which are nowhere but in memory.
-    pub(crate) fn with(
-        store: &Arc<gix_odb::Store>,
-        kind: gix_hash::Kind,
-        written: Storage,
-    ) -> Self {
-        let mut handle = Proxy::new(store.to_cache_arc(), kind);
+    pub(crate) fn with(database: &Database, kind: gix_hash::Kind, written: Storage) -> Self {
+        let files = database.files.to_cache_arc();
+        let mut handle = Proxy::new(Beside::new(files, database.pending.clone()), kind);
         handle.set_object_memory(written);
         Self { handle, kind }
     }

@@ -21,12 +21,13 @@ use gix_odb::memory::Storage;
 use tempfile::TempDir;
 use zit_model::Oid;
 
+use crate::backlog::{Backlog, Pending};
 use crate::crash::crash_point;
 use crate::error::{Doing, StoreError};
 use crate::fsio;
 use crate::git::Git;
 use crate::loose;
-use crate::objects::{self, Kind, Objects, Signature};
+use crate::objects::{self, Database, Kind, Objects, Signature};
 use crate::receive_config::ReceiveConfig;
 use crate::unpack::Indexed;
 
@@ -36,10 +37,21 @@ const MOVE_ATTEMPTS: usize = 10;
 /// How the names of a quarantine's folder, and of objects on their way out of memory, begin.
 pub(crate) const PREFIX: &str = "incoming-zit-";
 
+/// How many bytes of objects a journal record carries.
+const MAX_INLINE: usize = 1 << 20;
+
+/// What became of a quarantine's objects.
+pub(crate) struct Migrated {
+    /// Those that are in no file yet and go into the journal.
+    pub(crate) inline: Storage,
+    pub(crate) kept: Kept,
+}
+
 /// Objects apart from the repository's.
 pub struct Quarantine {
     git_dir: PathBuf,
-    repository: Arc<gix_odb::Store>,
+    repository: Database,
+    backlog: Arc<Backlog>,
     folder: Option<Folder>,
     /// What was written one by one and is not in the folder.
     written: Storage,
@@ -50,7 +62,7 @@ pub struct Quarantine {
 /// Where the objects are, and the database that reads them and the repository's.
 struct Folder {
     dir: TempDir,
-    objects: Arc<gix_odb::Store>,
+    objects: Database,
 }
 
 /// Removes what crashes left. Only while no quarantine is in use: at opening, under the repository's lock.
@@ -79,12 +91,14 @@ impl Quarantine {
     /// An empty quarantine beside the objects of `git_dir`, which `repository` reads.
     pub(crate) fn new(
         git_dir: &Path,
-        repository: Arc<gix_odb::Store>,
+        repository: Database,
+        backlog: Arc<Backlog>,
         kind: gix_hash::Kind,
     ) -> Self {
         let git_dir = git_dir.to_owned();
         let receive = Arc::default();
-        Self { git_dir, repository, folder: None, written: Storage::default(), kind, receive }
+        let written = Storage::default();
+        Self { git_dir, repository, backlog, folder: None, written, kind, receive }
     }
 
     /// With what the repository's configuration asks of a pack.
@@ -187,18 +201,22 @@ impl Quarantine {
         self.write(Kind::Commit, &commit)
     }
 
-    /// Moves the objects into the repository: packs before their indexes, everything flushed before it is visible and
-    /// its folders flushed after. What the repository has already stays as it is.
+    /// Moves the objects into the repository, all but a few small ones, which come back to be journaled. Packs come
+    /// before their indexes; everything is flushed before it is visible, and its folders after. What the repository has
+    /// already stays as it is.
     ///
     /// Hold what comes back until refs name the objects: it keeps the packs from a `git repack -ad` in between.
     ///
     /// # Errors
     /// [`StoreError::Io`] as the file system says. Objects already moved stay: no ref names them, and git's garbage
     /// collection takes them.
-    pub fn migrate(self) -> Result<Kept, StoreError> {
+    pub(crate) fn migrate(mut self) -> Result<Migrated, StoreError> {
         let target = self.git_dir.join("objects");
         let mut touched = BTreeSet::new();
-        let mut kept = Kept { files: Vec::new() };
+        let mut kept = Kept::nothing();
+        let size: usize = self.written.values().map(|(_, data)| data.len()).sum();
+        let inline =
+            if size <= MAX_INLINE { std::mem::take(&mut self.written) } else { Storage::default() };
         for (mut from, to) in loose::stage(&target, &self.written)? {
             touched.extend(move_into(&from, &to, &target)?);
             from.disable_cleanup(true);
@@ -219,7 +237,7 @@ impl Quarantine {
         }
         touched.iter().try_for_each(|folder| fsio::sync_if_there(folder))?;
         crash_point("quarantine.migrated");
-        Ok(kept)
+        Ok(Migrated { inline, kept })
     }
 
     /// Holds objects whose names are known, in memory as those that are written one by one.
@@ -251,6 +269,7 @@ impl Quarantine {
 
     /// Puts everything into the folder, for a program to see; where that is.
     pub(crate) fn materialise(&mut self) -> Result<&Path, StoreError> {
+        self.backlog.show()?;
         let written = std::mem::take(&mut self.written);
         let folder = self.folder()?;
         folder.write(&written)?;
@@ -258,9 +277,11 @@ impl Quarantine {
     }
 
     fn folder(&mut self) -> Result<&Folder, StoreError> {
-        let folder = match self.folder.take() {
-            Some(folder) => folder,
-            None => Folder::new(&self.git_dir.join("objects"), self.kind)?,
+        let folder = if let Some(folder) = self.folder.take() {
+            folder
+        } else {
+            let pending = self.backlog.pending().clone();
+            Folder::new(&self.git_dir.join("objects"), pending, self.kind)?
         };
         Ok(self.folder.insert(folder))
     }
@@ -268,6 +289,7 @@ impl Quarantine {
     /// `git <name>` that reads what the quarantine holds and writes no object.
     pub(crate) fn reading_git(&mut self, name: &str) -> Result<Git, StoreError> {
         if self.folder.is_none() && self.written.is_empty() {
+            self.backlog.show()?;
             return Ok(Git::at(&self.git_dir, &[], name));
         }
         self.git(&[], name)
@@ -283,7 +305,7 @@ impl Quarantine {
 }
 
 impl Folder {
-    fn new(repository: &Path, kind: gix_hash::Kind) -> Result<Self, StoreError> {
+    fn new(repository: &Path, pending: Pending, kind: gix_hash::Kind) -> Result<Self, StoreError> {
         let dir = tempfile::Builder::new()
             .prefix(PREFIX)
             .tempdir_in(repository)
@@ -296,13 +318,13 @@ impl Folder {
         line.push("\n");
         let alternates = dir.path().join("info/alternates");
         fs::write(&alternates, line.as_encoded_bytes()).doing("write", &alternates)?;
-        let objects = objects::open(dir.path(), kind)?;
-        Ok(Self { dir, objects })
+        let files = objects::open(dir.path(), kind)?;
+        Ok(Self { dir, objects: Database { files, pending } })
     }
 
     /// Writes objects that were in memory, for a program to see.
     fn write(&self, written: &Storage) -> Result<(), StoreError> {
-        let handle = self.objects.to_cache_arc();
+        let handle = self.objects.files.to_cache_arc();
         for (id, (kind, data)) in written.iter() {
             handle
                 .write_buf_with_known_id(*kind, data, *id)
@@ -340,7 +362,7 @@ impl Folder {
 /// Packs that a repack leaves alone, although no ref names what is in them yet: each has a `.keep` file beside it, as
 /// git's own receive-pack does it. Dropping this takes the files away.
 #[must_use = "once dropped, a repack may take the objects"]
-pub struct Kept {
+pub(crate) struct Kept {
     files: Vec<PathBuf>,
 }
 
@@ -348,17 +370,24 @@ pub struct Kept {
 const KEEP: &str = "zit: refs that name these objects are being written\n";
 
 impl Kept {
-    fn keep(&mut self, file: PathBuf) -> Result<(), StoreError> {
-        match fs::File::create_new(&file) {
-            Ok(mut created) => {
-                let written = created.write_all(KEEP.as_bytes()).doing("write", &file);
-                self.files.push(file);
-                written
-            }
-            // Somebody keeps a pack of this very name for reasons of their own.
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(error).doing("create", &file),
+    pub(crate) fn nothing() -> Self {
+        Self { files: Vec::new() }
+    }
+
+    pub(crate) fn keep(&mut self, file: PathBuf) -> Result<(), StoreError> {
+        if keep(&file)? {
+            self.files.push(file);
         }
+        Ok(())
+    }
+}
+
+/// Writes a `.keep` file. Not when there is one: somebody keeps a pack of this very name for reasons of their own.
+pub(crate) fn keep(file: &Path) -> Result<bool, StoreError> {
+    match fs::File::create_new(file) {
+        Ok(mut created) => created.write_all(KEEP.as_bytes()).doing("write", file).map(|()| true),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error).doing("create", file),
     }
 }
 

@@ -82,7 +82,7 @@ impl Reading<'_> {
     /// # Errors
     /// As [`Store::find_ref`].
     pub fn find_ref(&self, name: &RefName) -> Result<Option<Oid>, StoreError> {
-        self.0.find_ref(name)
+        self.0.visible_ref(name)
     }
 
     /// Answers a small fetch.

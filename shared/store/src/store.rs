@@ -13,15 +13,16 @@ use zit_model::{Oid, RefName};
 
 use crate::alternates;
 use crate::answers::Shelf;
+use crate::backlog::Backlog;
 use crate::config::{Format, RepoConfig};
 use crate::config_file::ConfigFile;
 use crate::error::{Doing, StoreError};
 use crate::git::Git;
 use crate::maintain::{self, Settled};
-use crate::objects::{self, Objects};
+use crate::objects::{self, Database, Objects};
 use crate::quarantine::Quarantine;
 use crate::refs::{Head, Refs, ResolvedHead, StoredRef};
-use crate::tx::{self, TxFolder};
+use crate::tx::{self, Ledger};
 use crate::upload::UploadPack;
 
 /// What a new repository's configuration holds beyond git's own.
@@ -58,7 +59,7 @@ pub struct Store {
     common_dir: PathBuf,
     kind: gix_hash::Kind,
     pub(crate) refs: Refs,
-    config: ConfigFile,
+    config: Arc<ConfigFile>,
     objects: Mutex<Arc<gix_odb::Store>>,
     handles: AtomicU32,
     answers: Arc<Shelf>,
@@ -68,9 +69,11 @@ pub struct Store {
 
 /// What only a referee has.
 struct Writer {
+    // In the order of dropping: the backlog's last round comes before another referee may take the lock.
+    ledger: Mutex<Ledger>,
+    backlog: Arc<Backlog>,
     /// Held, not used: the lock goes with the file.
     _lock: File,
-    tx: Mutex<TxFolder>,
 }
 
 impl Store {
@@ -114,7 +117,7 @@ impl Store {
             }
             Access::ReadOnly => discover(path)?,
         };
-        let config = ConfigFile::new(common_dir.clone(), git_dir.clone());
+        let config = Arc::new(ConfigFile::new(common_dir.clone(), git_dir.clone()));
         let kind = hash_kind(&config, &common_dir)?;
         if let Some(folder) = alternates::unseen(&common_dir.join("objects")) {
             let what = format!(
@@ -129,7 +132,9 @@ impl Store {
             handles: AtomicU32::new(0),
             answers: Shelf::new(common_dir.join("zit")),
             settled: Settled::default(),
-            writer: (access == Access::Referee).then(|| Writer::open(&common_dir)).transpose()?,
+            writer: (access == Access::Referee)
+                .then(|| Writer::open(&common_dir, kind, &config))
+                .transpose()?,
             config,
             git_dir,
             common_dir,
@@ -139,8 +144,9 @@ impl Store {
             crate::quarantine::remove_stale(&store.objects_dir())?;
             // Before the transaction's: what is left may lock refs.
             maintain::recover(&store.common_dir)?;
-            let mut tx = store.tx()?;
-            tx::recover(&store, &mut tx)?;
+            tx::undo_folder(&store, &crate::backlog::folder(&store.common_dir))?;
+            store.refs.defer(&store.objects()?)?;
+            tx::recover(&store, &mut *store.ledger()?)?;
         }
         Ok(store)
     }
@@ -215,8 +221,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Locked`] when stock git holds HEAD, else as the file system says.
     pub fn set_head(&self, name: &RefName) -> Result<(), StoreError> {
-        let mut tx = self.tx()?;
-        tx::set_head(self, &mut tx, name)
+        tx::set_head(self, &mut *self.ledger()?, name)
     }
 
     /// Every ref, by name. Refs that are broken or have names that git refuses are left out with a warning.
@@ -235,12 +240,43 @@ impl Store {
         self.refs.below(BStr::new(prefix.as_ref()), &self.objects()?)
     }
 
-    /// What a ref resolves to; `None` when it does not exist or leads nowhere.
+    /// What a ref resolves to for the next transaction, which sees what is staged; `None` when it does not exist or leads
+    /// nowhere. Readers go by [`Reading::find_ref`](crate::Reading::find_ref).
     ///
     /// # Errors
     /// [`StoreError`] when a file cannot be read.
     pub fn find_ref(&self, name: &RefName) -> Result<Option<Oid>, StoreError> {
+        self.refs.resolve_staged(name.as_bstr())
+    }
+
+    /// What a ref resolves to for readers.
+    pub(crate) fn visible_ref(&self, name: &RefName) -> Result<Option<Oid>, StoreError> {
         self.refs.resolve(name.as_bstr())
+    }
+
+    /// The number that the journal gives to the next transaction: higher than that of any before, also after a restart.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`] without the right to write.
+    pub fn next_seq(&self) -> Result<u64, StoreError> {
+        Ok(self.ledger()?.next_seq())
+    }
+
+    /// Makes sure that the journal's numbers go on above `seq`, which something in the repository carries already.
+    /// `time_ms` is the time as the journal writes it.
+    ///
+    /// # Errors
+    /// As the file system says.
+    pub fn skip_to(&self, seq: u64, time_ms: u64) -> Result<(), StoreError> {
+        self.ledger()?.skip_to(self, seq, time_ms)
+    }
+
+    /// Puts everything that was acknowledged into the files where stock git looks.
+    ///
+    /// # Errors
+    /// As the file system says; it is tried again later anyhow.
+    pub fn settle(&self) -> Result<(), StoreError> {
+        self.writer.as_ref().map_or(Ok(()), |writer| writer.backlog.settle())
     }
 
     /// A handle on the repository's objects, also on those that arrive later.
@@ -251,7 +287,12 @@ impl Store {
         Ok(Objects::new(&self.database()?, self.kind))
     }
 
-    fn database(&self) -> Result<Arc<gix_odb::Store>, StoreError> {
+    fn database(&self) -> Result<Database, StoreError> {
+        let pending = self.writer.as_ref().map(|writer| writer.backlog.pending().clone());
+        Ok(Database { files: self.files()?, pending: pending.unwrap_or_default() })
+    }
+
+    fn files(&self) -> Result<Arc<gix_odb::Store>, StoreError> {
         let mut store = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         // The library has a fixed number of places for packs and fails once they are used up.
         let look = self.handles.fetch_add(1, Ordering::Relaxed).is_multiple_of(HANDLES_PER_LOOK);
@@ -266,15 +307,27 @@ impl Store {
     /// # Errors
     /// [`StoreError::ReadOnly`] without the right to write; otherwise as [`Store::objects`].
     pub fn quarantine(&self) -> Result<Quarantine, StoreError> {
-        self.writer()?;
+        let backlog = Arc::clone(self.backlog()?);
         let receive = Arc::clone(&self.config()?.receive);
-        Ok(Quarantine::new(&self.common_dir, self.database()?, self.kind).receiving(receive))
+        let quarantine = Quarantine::new(&self.common_dir, self.database()?, backlog, self.kind);
+        Ok(quarantine.receiving(receive))
     }
 
     /// Where packs for fetches come from.
     #[must_use]
     pub fn pack_source(&self) -> UploadPack {
-        UploadPack::new(self.common_dir.clone())
+        let backlog = self.writer.as_ref().map(|writer| Arc::clone(&writer.backlog));
+        UploadPack::new(self.common_dir.clone(), backlog)
+    }
+
+    /// Puts everything into files and, where much was journaled since the last time, flushes them, so that the journal
+    /// may forget. It happens by itself.
+    ///
+    /// # Errors
+    /// As the file system says.
+    pub fn checkpoint(&self) -> Result<(), StoreError> {
+        self.settle()?;
+        self.backlog()?.checkpoint_if_due()
     }
 
     /// What maintenance left.
@@ -297,8 +350,12 @@ impl Store {
     }
 
     /// Waits for the transaction before.
-    pub(crate) fn tx(&self) -> Result<MutexGuard<'_, TxFolder>, StoreError> {
-        Ok(self.writer()?.tx.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn ledger(&self) -> Result<MutexGuard<'_, Ledger>, StoreError> {
+        Ok(self.writer()?.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn backlog(&self) -> Result<&Arc<Backlog>, StoreError> {
+        Ok(&self.writer()?.backlog)
     }
 
     fn writer(&self) -> Result<&Writer, StoreError> {
@@ -307,7 +364,11 @@ impl Store {
 }
 
 impl Writer {
-    fn open(git_dir: &Path) -> Result<Self, StoreError> {
+    fn open(
+        git_dir: &Path,
+        kind: gix_hash::Kind,
+        config: &Arc<ConfigFile>,
+    ) -> Result<Self, StoreError> {
         let folder = git_dir.join("zit");
         let tx = folder.join("tx");
         fs::create_dir_all(&tx).doing("create", &tx)?;
@@ -319,10 +380,25 @@ impl Writer {
             .open(&path)
             .doing("open", &path)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { _lock: lock, tx: Mutex::new(TxFolder::new(tx)) }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::InUse(git_dir.to_owned())),
-            Err(TryLockError::Error(error)) => Err(error).doing("lock", &path),
+            Ok(()) => name_holder(&lock).doing("write", &path)?,
+            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(git_dir.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(error).doing("lock", &path),
         }
+        let ledger = Mutex::new(Ledger::open(&folder)?);
+        let backlog = Arc::new(Backlog::new(git_dir, kind, Arc::clone(config)));
+        Ok(Self { ledger, backlog, _lock: lock })
+    }
+}
+
+/// Says in the lock's file who holds it, for whoever wonders.
+fn name_holder(mut lock: &File) -> std::io::Result<()> {
+    lock.set_len(0)?;
+    writeln!(lock, "{}", std::process::id())
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.backlog.close();
     }
 }
 

@@ -6,7 +6,9 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use std::sync::Arc;
 
+use crate::backlog::Backlog;
 use crate::error::StoreError;
 use crate::git::{Git, GitError, read_start, said};
 
@@ -45,6 +47,7 @@ pub trait PackSource {
 /// Stock git's `upload-pack`, one process per request.
 pub struct UploadPack {
     git_dir: PathBuf,
+    backlog: Option<Arc<Backlog>>,
 }
 
 /// One exchange under way: the request goes in, the answer is read. Dropping it ends the program.
@@ -56,8 +59,8 @@ pub struct PackStream {
 }
 
 impl UploadPack {
-    pub(crate) fn new(git_dir: PathBuf) -> Self {
-        Self { git_dir }
+    pub(crate) fn new(git_dir: PathBuf, backlog: Option<Arc<Backlog>>) -> Self {
+        Self { git_dir, backlog }
     }
 }
 
@@ -67,6 +70,10 @@ impl PackSource for UploadPack {
         version: ProtocolVersion,
         exchange: Exchange,
     ) -> Result<PackStream, StoreError> {
+        // The program sees files only.
+        if let Some(backlog) = &self.backlog {
+            backlog.show()?;
+        }
         // Whoever serves a repository has decided to trust it, whoever owns its files.
         let mut git = Git::at(&self.git_dir, &["safe.directory=*"], "upload-pack").arg("--strict");
         git = match version {

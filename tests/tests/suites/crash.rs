@@ -86,7 +86,7 @@ impl Worker {
 #[test]
 fn pushes_survive_kills_at_random_moments() {
     let world = World::new();
-    let bare = server::seeded(&world, "repo.git", FILES);
+    let bare = seeded(&world);
     let mut server = Server::start(&world);
     let mut random = fastrand::Rng::with_seed(SEED);
     let mut workers = (0..N_WORKERS).map(|n| Worker::new(&world, &server, n)).collect::<Vec<_>>();
@@ -113,7 +113,7 @@ fn pushes_survive_kills_at_random_moments() {
 #[test]
 fn accepts_survive_kills_at_random_moments() {
     let world = World::new();
-    let bare = server::seeded(&world, "repo.git", FILES);
+    let bare = seeded(&world);
     let mut server = Server::start(&world);
     let mut random = fastrand::Rng::with_seed(SEED);
     let mut changers = (0..N_WORKERS).map(|n| Changer::new(&world, &server, n)).collect::<Vec<_>>();
@@ -212,24 +212,40 @@ fn take_one(budget: &AtomicUsize) -> bool {
     budget.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
 }
 
-/// Every named point, and the later visits of those that a push passes more than once.
+/// A repository in which also a small pack goes by way of files, so that every point is passed.
+fn seeded(world: &World) -> Git {
+    let bare = server::seeded(world, "repo.git", FILES);
+    bare.ok(["config", "receive.unpackLimit", "1"]);
+    // What folds packs is killed elsewhere, and holds a lock of its own meanwhile.
+    bare.ok(["config", "maintenance.auto", "false"]);
+    bare
+}
+
+/// Whether what dies there has been acknowledged before, most likely.
+fn is_late(point: &str) -> bool {
+    point.starts_with("settle.")
+}
+
+/// Every named point of a push, and the later visits of those that a push passes more than once.
 fn crash_points() -> impl Iterator<Item = &'static str> {
-    let later = ["quarantine.migrating:2", "tx.renamed:2", "tx.renamed:3"];
-    zit_store::CRASH_POINTS.iter().copied().chain(later)
+    let later = ["quarantine.migrating:2"];
+    let points =
+        zit_store::CRASH_POINTS.iter().copied().filter(|at| !at.starts_with("checkpoint."));
+    points.chain(later)
 }
 
 #[test]
 fn a_push_cut_off_at_each_named_point_is_there_wholly_or_not_at_all() {
     for point in crash_points() {
         let world = World::new();
-        let bare = server::seeded(&world, "repo.git", FILES);
+        let bare = seeded(&world);
         let server = Server::start(&world);
         let mut worker = Worker::new(&world, &server, 0);
         worker.push(&server);
         drop(server);
         let mut server = Server::start_with(&world, &[], &[("ZIT_CRASH_AT", point)]);
         worker.push(&server);
-        assert!(!worker.unsure.is_empty(), "{point}: the push was acknowledged");
+        assert!(is_late(point) || !worker.unsure.is_empty(), "{point}: it was acknowledged");
         assert!(server.dies(), "{point}: the push never came to this point: {}", server.log());
         let server = server.restart();
         wake(&world, &server);
@@ -245,14 +261,14 @@ fn a_push_cut_off_at_each_named_point_is_there_wholly_or_not_at_all() {
 fn an_accept_cut_off_at_each_named_point_lands_once_or_not_at_all() {
     for point in crash_points() {
         let world = World::new();
-        let bare = server::seeded(&world, "repo.git", FILES);
+        let bare = seeded(&world);
         let server = Server::start(&world);
         let [mut first, mut second] = [0, 1].map(|n| Changer::new(&world, &server, n));
         first.accept(&server);
         drop(server);
         let mut server = Server::start_with(&world, &[], &[("ZIT_CRASH_AT", point)]);
         second.accept(&server);
-        assert!(second.landed.is_empty(), "{point}: the accept was acknowledged");
+        assert!(is_late(point) || second.landed.is_empty(), "{point}: it was acknowledged");
         assert!(server.dies(), "{point}: the accept never came to this point: {}", server.log());
         let server = server.restart();
         wake(&world, &server);

@@ -99,13 +99,15 @@ fn a_claim_starts_no_program_and_keeps_nothing_of_what_it_uploads() {
 fn claims_and_other_documents_are_fetched_without_a_program() {
     let table = table();
     let reader = table.reader("reader");
-    for (n, name) in ["claims/0123456789abcdef", "wip/ada/0123456789ab"].iter().enumerate() {
-        let refname = format!("refs/zit/{name}");
-        let oid = table.writer.commit(name, &[("claim.json", &n.to_string())]);
-        table.writer.ok(["push", "--quiet", "origin", &format!("HEAD:{refname}")]);
-        reader.ok(["fetch", "--quiet", "origin", &format!("+{refname}:{refname}")]);
-        assert_eq!(reader.resolve(&refname), Some(oid), "{name}");
-    }
+    let ada = table.world.git().clone_of(&table.server.seat("ada", "app.git"), "ada");
+    ada.ok(["push", "--quiet", "origin", "origin/main:refs/zit/claim/claimed.rs"]);
+    reader.ok(["fetch", "--quiet", "origin", "+refs/zit/*:refs/zit/*"]);
+    let documents = ["--format=%(refname)", "refs/zit/claims/", "refs/zit/agents/"];
+    let found = reader.ok(["for-each-ref"].into_iter().chain(documents));
+    assert_eq!(found.lines().count(), 2, "the claim and the state: {found}");
+    let claim = found.lines().find(|name| name.contains("/claims/")).expect("it is one of two");
+    let document = reader.ok(["show", &format!("{claim}:claim.json")]);
+    assert!(document.contains("claimed.rs"), "{document}");
     assert_sound(&reader);
 }
 

@@ -28,8 +28,8 @@ macro_rules! transcripts {
 transcripts! {
     e2e / { accept, claim, refusals }
     spec / {
-        README, accept, claims, footprints, identity, options, refs, resources, results, settings,
-        vocabulary,
+        README, accept, claims, footprints, hooks, identity, journal, options, refs, resources,
+        results, settings, vocabulary,
     }
 }
 

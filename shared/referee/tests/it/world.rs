@@ -248,11 +248,15 @@ impl World {
         oid.trim().parse().unwrap()
     }
 
+    /// Stock git in the repository, once its files show everything.
     pub(crate) fn git(&self, words: &[&str]) -> String {
-        git(&self.path, words, b"")
+        self.git_reading(words, "")
     }
 
     pub(crate) fn git_reading(&self, words: &[&str], input: &str) -> String {
+        if let Some(repository) = &self.repository {
+            repository.settle().unwrap();
+        }
         git(&self.path, words, input.as_bytes())
     }
 
@@ -302,11 +306,14 @@ impl World {
         claims.map(|c| format!("{} {}", word(c, "agent"), word(c, "resource"))).collect()
     }
 
-    /// Every file of the repository.
+    /// Every file of the repository but the journal, once they show everything.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
+                if path.ends_with("zit/journal") || path.ends_with("zit/settled") {
+                    continue;
+                }
                 if path.is_dir() {
                     walk(&path, found);
                 }
@@ -314,6 +321,9 @@ impl World {
             }
         }
         let mut found = Vec::new();
+        if let Some(repository) = &self.repository {
+            repository.settle().unwrap();
+        }
         walk(&self.path, &mut found);
         found.sort();
         found

@@ -30,7 +30,6 @@ pub(crate) use self::shelf::Shelf;
 use crate::error::StoreError;
 use crate::fsio::Stamp;
 use crate::store::Store;
-use crate::upload::UploadPack;
 
 /// A fetch of protocol v2 whose answer follows from the request, objects, tags, configuration and the shallow file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +91,7 @@ impl Store {
         let (answer, reader, is_new) = self.answers().answer(&key, max_bytes);
         if is_new {
             tracing::debug!(n_wants = query.wants.len(), "fetch begins an answer");
-            let source = UploadPack::new(self.common_dir().to_owned());
+            let source = self.pack_source();
             let making = Making { shelf: Arc::clone(self.answers()), key, answer };
             make::start(making, source, query.request)?;
         } else {

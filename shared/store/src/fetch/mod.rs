@@ -18,6 +18,8 @@ mod collect;
 mod history;
 pub(crate) mod pack;
 
+pub(crate) use pack::write_header;
+
 use std::collections::HashSet;
 
 use zit_model::Oid;

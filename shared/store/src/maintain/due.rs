@@ -42,7 +42,7 @@ impl Store {
             || n_loose_refs(&self.common_dir().join("refs")) >= MAX_LOOSE_REFS)
     }
 
-    pub(super) fn settle(&self) {
+    pub(super) fn note_settled(&self) {
         self.settled().n_packs.store(n_packs(&self.objects_dir()), Ordering::Relaxed);
     }
 }

@@ -46,9 +46,13 @@ impl Store {
     pub fn maintain(&self, stop: &Stop) -> Result<Maintained, StoreError> {
         self.must_write()?;
         let Some(mark) = Mark::take(self.common_dir())? else { return Ok(Maintained::Busy) };
+        // Packs that are kept for refs to come are no packs to be folded.
+        if let Err(error) = self.settle() {
+            tracing::info!(%error, "some packs are left for the next time");
+        }
         let run = self.run_steps(stop, &mark);
         mark.release();
-        self.settle();
+        self.note_settled();
         match run {
             // Whatever an ended program says is of no interest.
             _ if stop.is_asked() => Ok(Maintained::Stopped),
@@ -66,17 +70,26 @@ impl Store {
         }
         crash_point("maintain.refs");
         mark.enter(Phase::Objects)?;
-        let mut repack = vec!["--geometric=2", "-d", "-l", "-n", "-q", "--write-midx"];
-        // A bitmap needs every object in one place.
-        if !self.objects_dir().join("info/alternates").exists() {
-            repack.push("--write-bitmap-index");
-        }
-        self.step("repack", &repack, stop, mark)?;
+        self.repack(stop, mark)?;
         crash_point("maintain.objects");
         mark.enter(Phase::Graph)?;
         self.step("commit-graph", &["write", "--reachable", "--no-progress"], stop, mark)?;
         crash_point("maintain.graph");
         Ok(())
+    }
+
+    fn repack(&self, stop: &Stop, mark: &Mark) -> Result<(), GitError> {
+        const REPACK: [&str; 6] = ["--geometric=2", "-d", "-l", "-n", "-q", "--write-midx"];
+        // A bitmap needs every object in one place.
+        if !self.objects_dir().join("info/alternates").exists() {
+            let repack = REPACK.into_iter().chain(["--write-bitmap-index"]).collect::<Vec<_>>();
+            match self.step("repack", &repack, stop, mark) {
+                Ok(()) => return Ok(()),
+                // A push in the middle brings objects that are not yet in that place.
+                Err(error) => tracing::info!(%error, "no bitmap this time"),
+            }
+        }
+        self.step("repack", &REPACK, stop, mark)
     }
 
     fn step(&self, name: &str, args: &[&str], stop: &Stop, mark: &Mark) -> Result<(), GitError> {

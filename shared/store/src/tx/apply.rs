@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bstr::{BStr, ByteSlice};
 use zit_model::{Oid, RefChange, RefUpdate};
@@ -33,7 +33,7 @@ pub(crate) fn content(new: Option<Oid>) -> Vec<u8> {
 
 /// The lock of `packed-refs`, and the file's next content where it changes.
 pub(crate) struct PackedLock {
-    pub(crate) lock: Lock,
+    lock: Lock,
     next: Option<PathBuf>,
 }
 
@@ -63,17 +63,16 @@ impl PackedLock {
     }
 
     /// Puts the next content in place; the lock stays.
-    fn publish(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn publish(&mut self) -> Result<(), StoreError> {
         let Some(next) = self.next.take() else { return Ok(()) };
         let path = self.lock.target();
         fs::rename(&next, path).doing("replace", path)?;
         path.parent().map_or(Ok(()), fsio::sync)
     }
 
-    /// Leaves everything where it is, for recovery.
-    pub(crate) fn leave(&mut self) {
-        self.next = None;
-        self.lock.leave();
+    /// Lets go.
+    pub(crate) fn release(&mut self) -> Result<(), StoreError> {
+        self.lock.release()
     }
 }
 
@@ -87,7 +86,7 @@ impl Drop for PackedLock {
     }
 }
 
-/// Moves the refs, then flushes their folders, then lets go.
+/// Moves the refs, then lets go. None of it is flushed but `packed-refs`: the journal has it.
 ///
 /// A ref that is deleted leaves `packed-refs` first and its own file last, so that it never shows an older value.
 pub(crate) fn apply(
@@ -95,7 +94,6 @@ pub(crate) fn apply(
     steps: &mut [Step],
     mut packed: Option<&mut PackedLock>,
 ) -> Result<(), StoreError> {
-    let mut touched = BTreeSet::new();
     if let Some(packed) = &mut packed {
         packed.publish()?;
     }
@@ -106,27 +104,17 @@ pub(crate) fn apply(
         } else {
             step.lock.publish()?;
         }
-        touched.extend(target.parent().map(Path::to_owned));
         crash_point("tx.renamed");
     }
-    flush(&touched)?;
     for step in steps.iter_mut().filter(|step| step.is_delete()) {
         step.lock.release()?;
         remove_reflog(refs, step);
         lock::remove_empty_parents(&refs.git_dir, step.lock.target());
     }
     if let Some(packed) = packed {
-        packed.lock.release()?;
+        packed.release()?;
     }
     Ok(())
-}
-
-fn flush(folders: &BTreeSet<PathBuf>) -> Result<(), StoreError> {
-    folders.iter().try_for_each(|folder| match fsio::sync(folder) {
-        // A folder that is gone held nothing that was to stay.
-        Err(_) if !folder.exists() => Ok(()),
-        result => result,
-    })
 }
 
 /// A ref that comes back later must not find the log of the one that went.

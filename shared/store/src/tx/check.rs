@@ -83,7 +83,7 @@ fn object(update: &RefUpdate, objects: &[&Objects]) -> Result<Option<RefusedUpda
 /// Whether the ref holds what it must.
 fn one(refs: &Refs, update: &RefUpdate) -> Result<Option<RefusedUpdate>, StoreError> {
     let name = update.name.clone();
-    let found = match refs.value(name.as_bstr())? {
+    let found = match refs.staged(name.as_bstr())? {
         Some(Value::Symbolic(target)) => return Ok(Some(RefusedUpdate::Symbolic { name, target })),
         Some(Value::Broken) => return Ok(Some(RefusedUpdate::Broken { name })),
         Some(Value::Oid(oid)) => Some(oid),
@@ -115,17 +115,12 @@ pub(crate) fn name_conflict(
         RefName::new(with).ok().map(|with| RefusedUpdate::NameConflict { name: name.clone(), with })
     };
     for folder in folders(name.as_bstr()) {
-        if refs.value(folder)?.is_some() {
+        if refs.staged(folder)?.is_some() {
             return Ok(conflict(folder));
         }
     }
-    let mut below = name.as_bstr().to_owned();
-    if let Some(found) = refs.first_loose_below(below.as_bstr())? {
-        return Ok(conflict(found.as_bstr()));
-    }
-    below.push(b'/');
-    let packed = refs.packed.first_below(below.as_bstr())?;
-    Ok(packed.and_then(|found| conflict(found.as_bstr())))
+    let below = refs.first_staged_below(name.as_bstr())?;
+    Ok(below.and_then(|found| conflict(found.as_bstr())))
 }
 
 /// The names that are folders of a refname, below `refs/`: of `refs/a/b/c` they are `refs/a` and `refs/a/b`.

@@ -100,33 +100,25 @@ impl Lock {
         }
     }
 
-    /// Creates the folders above the target and flushes each that is new into the one above it.
+    /// Creates the folders above the target.
     fn create_folder(&self) -> Result<(), LockError> {
         let Some(parent) = self.target.parent() else { return Ok(()) };
-        let missing: Vec<&Path> =
-            parent.ancestors().take_while(|folder| !folder.exists()).collect();
         match fs::create_dir_all(parent) {
-            Ok(()) => {}
+            Ok(()) => Ok(()),
             Err(error)
                 if matches!(
                     error.kind(),
                     io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists
                 ) =>
             {
-                return Err(LockError::Blocked(self.path()));
+                Err(LockError::Blocked(self.path()))
             }
-            Err(source) => {
-                return Err(LockError::Io(StoreError::Io {
-                    doing: "create",
-                    path: parent.to_owned(),
-                    source,
-                }));
-            }
+            Err(source) => Err(LockError::Io(StoreError::Io {
+                doing: "create",
+                path: parent.to_owned(),
+                source,
+            })),
         }
-        for above in missing.iter().filter_map(|folder| folder.parent()) {
-            fsio::sync(above).map_err(LockError::Io)?;
-        }
-        Ok(())
     }
 
     /// Makes the lock's content the target's, and lets go.
@@ -148,11 +140,6 @@ impl Lock {
             fsio::remove_file(&self.path())?;
         }
         fsio::remove_file(&self.file)
-    }
-
-    /// Leaves everything where it is, for recovery.
-    pub(crate) fn leave(&mut self) {
-        self.open = false;
     }
 }
 

@@ -1,82 +1,63 @@
-//! The ref transaction: prepare, then commit or drop.
+//! The ref transaction: prepare, then stage or commit, or drop.
 //!
 //! # Stages
 //!
 //! 1. **Look** ([`check`]). Every update is checked against the refs as they are, without a lock. Whoever has lost
 //!    already learns it here, with the value found, before anything is written.
-//! 2. **Plan** ([`plan`]). `zit/tx/` in the git directory gets one file per ref with what the ref file shall hold, each
-//!    flushed; with several refs also a `plan` of all (name, old, new).
-//! 3. **Lock** ([`lock`]). A ref's lock is its file of stage 2, hard-linked to `<ref>.lock`. A link is as exclusive as
-//!    the `O_EXCL` of stock git, which honours it; and since both names are one inode, recovery tells a lock of ours that
-//!    a crash left behind from one that a running git holds. A deletion also locks `packed-refs`, as git does, also when
-//!    the file need not change: otherwise `git pack-refs` could pack the ref while it goes away, and bring it back.
-//! 4. **Verify**. Stage 1 again, now under the locks. Its answer stands.
-//! 5. **Commit** ([`apply`]). One ref: the rename of its lock is the commit point. Several: the rename of `plan` to `intent` is, and
-//!    is flushed before the first ref moves. Then the refs move, their folders are flushed, and `intent` goes.
+//! 2. **Lock** ([`lock`]). A deferred ref needs none: nobody else writes it. Any other's lock is a file of `zit/tx/` with
+//!    what the ref file shall hold, hard-linked to `<ref>.lock`. A link is as exclusive as the `O_EXCL` of stock git,
+//!    which honours it; and since both names are one inode, recovery tells a lock of ours that a crash left behind from
+//!    one that a running git holds. A deletion also locks `packed-refs`, as git does, also when the file need not change:
+//!    otherwise `git pack-refs` could pack the ref while it goes away, and bring it back.
+//! 3. **Verify**. Stage 1 again, now under the locks. Its answer stands.
+//! 4. **Stage** ([`ledger`]). The record of the transaction waits for the next flush, which may take many. Objects that are not in the
+//!    record are flushed before.
+//! 5. **Flush**. The append to the journal is the commit point. Then files are renamed ([`apply`]), deferred refs become
+//!    visible, and what the files do not show yet goes into the [backlog](crate::backlog).
 //!
-//! Dropping a [`Prepared`] undoes stages 2 to 4 and leaves nothing.
+//! A transaction with a ref that is not deferred is flushed at once, together with what waits. Dropping a [`Prepared`]
+//! undoes stages 2 and 3 and leaves nothing.
 //!
 //! # What a reader may see
 //!
-//! Before the commit point every ref as it was; after [`Prepared::commit`] returns every ref as it shall be, also after
-//! power loss. In between a reader of several refs may see some moved and some not, as with stock git; a crash there is
-//! finished by the next [`Store::open`](crate::Store::open), before anything else looks.
+//! Before the commit point every ref as it was; after [`Prepared::commit`] or [`Store::flush`] returns every ref as it
+//! shall be, also after power loss. In between a reader of several refs may see some moved and some not, as with stock
+//! git; a crash there is finished by the next [`Store::open`](crate::Store::open), before anything else looks.
 //!
-//! # Recovery
+//! # Recovery ([`recover`])
 //!
-//! With an `intent` each of its refs is written if it still holds its old value, and left if it holds the new one or
-//! anything else (stock git moved it later: that is logged). Without one, locks that share an inode with a file of
-//! `zit/tx` are removed, and then the files. Locks of other programs are left alone.
+//! Locks that share an inode with a file of ours are removed. Then every record that may not be in the files is carried
+//! out again. A deferred ref takes its last value. Any other is written if it still holds a value that it had before, or
+//! is damaged; anything else was moved by another program since, stays, and is journaled as an override.
 //!
 //! The folder must lie on a file system with hard links.
 
 mod apply;
 mod check;
+mod ledger;
 mod lock;
-mod plan;
 mod recover;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::MutexGuard;
 
 use bstr::{BStr, BString, ByteSlice};
 use zit_model::{Oid, RefName, RefUpdate};
 
 use crate::crash::crash_point;
-use crate::error::{Doing, StoreError};
+use crate::error::StoreError;
+use crate::journal::Draft;
 use crate::objects::{Kind, Objects};
+use crate::quarantine::Quarantine;
+use crate::refs::is_deferred;
 use crate::{Store, fsio};
 
-pub(crate) use recover::recover;
+pub(crate) use apply::PackedLock;
+pub(crate) use ledger::{Ledger, encode_state};
+pub(crate) use lock::{Lock, LockError, remove_empty_parents};
+pub(crate) use recover::{recover, undo_folder};
 
-use apply::{PackedLock, Step};
-use lock::{Lock, LockError};
-
-/// `zit/tx`, for the one transaction at a time that may use it.
-pub(crate) struct TxFolder {
-    path: PathBuf,
-    /// A transaction failed half way; recovery comes before the next.
-    unfinished: bool,
-}
-
-impl TxFolder {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, unfinished: false }
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-
-    fn plan(&self) -> PathBuf {
-        self.file("plan")
-    }
-
-    fn intent(&self) -> PathBuf {
-        self.file("intent")
-    }
-}
+use apply::Step;
 
 /// Why one update of a transaction is refused.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -229,22 +210,23 @@ pub enum PrepareError {
 /// A transaction that holds its locks and whose every precondition has been verified under them.
 #[must_use = "dropping a prepared transaction undoes it"]
 pub struct Prepared<'a> {
-    // In the order of dropping: the folder is free for the next transaction once the locks are gone.
+    // In the order of dropping: the ledger is free for the next transaction once the locks are gone.
     steps: Vec<Step>,
     packed: Option<PackedLock>,
-    folder: MutexGuard<'a, TxFolder>,
+    deferred: Vec<RefUpdate>,
+    ledger: MutexGuard<'a, Ledger>,
     store: &'a Store,
 }
 
 impl std::fmt::Debug for Prepared<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.steps.iter().map(|step| &step.update)).finish()
+        f.debug_list().entries(self.updates()).finish()
     }
 }
 
 impl Store {
-    /// Locks the refs of `updates` and checks every precondition. Waits for the transaction before: preparing a second
-    /// one in the same thread while holding a first never returns.
+    /// Locks the refs of `updates` and checks every precondition, what is staged included. Waits for the transaction
+    /// before: preparing a second one in the same thread while holding a first never returns.
     ///
     /// # Errors
     /// [`PrepareError::Refused`] with every refused update; [`PrepareError::Store`] when the file system refuses.
@@ -252,8 +234,8 @@ impl Store {
         self.prepare_seeing(updates, &[])
     }
 
-    /// As [`Store::prepare`], for values that are still in quarantine. Migrate them before the commit: until then, the
-    /// refs are locked and nobody sees the new values.
+    /// As [`Store::prepare`], for values that are still in quarantine. Hand the quarantines to the commit: until then,
+    /// the refs are locked and nobody sees the new values.
     ///
     /// # Errors
     /// As [`Store::prepare`].
@@ -262,29 +244,43 @@ impl Store {
         updates: &[RefUpdate],
         quarantined: &[&Objects],
     ) -> Result<Prepared<'_>, PrepareError> {
-        let mut folder = self.tx()?;
-        if folder.unfinished {
-            recover(self, &mut folder)?;
+        let mut ledger = self.ledger()?;
+        if ledger.unfinished {
+            recover(self, &mut ledger)?;
         }
         check::all(self, updates, quarantined)?;
-        let mut prepared = Prepared { steps: Vec::new(), packed: None, folder, store: self };
-        prepared.plan(updates)?;
-        prepared.lock(updates)?;
-        check::all(self, updates, quarantined)?;
-        prepared.settle(updates)?;
+        let (deferred, filed): (Vec<&RefUpdate>, Vec<&RefUpdate>) =
+            updates.iter().partition(|update| is_deferred(update.name.as_bstr()));
+        let deferred = deferred.into_iter().cloned().collect();
+        let mut prepared =
+            Prepared { steps: Vec::new(), packed: None, deferred, ledger, store: self };
+        if !filed.is_empty() {
+            prepared.plan(filed)?;
+            prepared.lock(updates)?;
+            check::all(self, updates, quarantined)?;
+            prepared.settle(updates)?;
+        }
         crash_point("tx.verified");
         Ok(prepared)
+    }
+
+    /// Flushes everything that is staged.
+    ///
+    /// # Errors
+    /// As the file system says. What was staged then did not happen, as far as anybody can tell before the next
+    /// [`Store::prepare`] or [`Store::open`], which looks.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.ledger()?.flush(self, &mut [], None)
     }
 }
 
 impl Prepared<'_> {
-    /// Writes and flushes what the refs shall hold.
-    fn plan(&mut self, updates: &[RefUpdate]) -> Result<(), StoreError> {
-        let mut sorted: Vec<&RefUpdate> = updates.iter().collect();
-        sorted.sort_by(|a, b| a.name.cmp(&b.name));
-        for (i, update) in sorted.into_iter().enumerate() {
-            let file = self.folder.file(&i.to_string());
-            let written = fsio::write_new(&file, &apply::content(update.change.new_value()));
+    /// Writes what the refs shall hold, for their locks.
+    fn plan(&mut self, mut updates: Vec<&RefUpdate>) -> Result<(), StoreError> {
+        updates.sort_by(|a, b| a.name.cmp(&b.name));
+        for (i, update) in updates.into_iter().enumerate() {
+            let file = self.ledger.folder.join(i.to_string());
+            let written = fsio::write_unflushed(&file, &apply::content(update.change.new_value()));
             self.noting(written)?;
             let lock = Lock::planned(
                 self.store.common_dir(),
@@ -292,13 +288,6 @@ impl Prepared<'_> {
                 self.store.refs.path(update.name.as_bstr()),
             );
             self.steps.push(Step { update: update.clone(), lock });
-        }
-        if self.steps.len() > 1 {
-            let updates: Vec<RefUpdate> =
-                self.steps.iter().map(|step| step.update.clone()).collect();
-            let written = fsio::write_new(&self.folder.plan(), &plan::encode(&updates))
-                .and_then(|()| fsio::sync(&self.folder.path));
-            self.noting(written)?;
         }
         crash_point("tx.planned");
         Ok(())
@@ -324,8 +313,8 @@ impl Prepared<'_> {
 
     /// Locks `packed-refs`; the deletions are refused where somebody else holds it.
     fn lock_packed(&mut self) -> Result<Vec<RefusedUpdate>, StoreError> {
-        let file = self.folder.file("packed");
-        let written = fsio::write_new(&file, b"");
+        let file = self.ledger.folder.join("packed");
+        let written = fsio::write_unflushed(&file, b"");
         self.noting(written)?;
         let mut lock =
             Lock::planned(self.store.common_dir(), file, self.store.refs.packed.path().to_owned());
@@ -361,7 +350,7 @@ impl Prepared<'_> {
             .filter(|step| step.is_delete())
             .map(|step| step.update.name.as_bstr())
             .collect();
-        let file = self.folder.file("packed.next");
+        let file = self.ledger.folder.join("packed.next");
         let written = match &mut self.packed {
             Some(packed) => packed.write_next(file, &deleted),
             None => Ok(()),
@@ -369,80 +358,72 @@ impl Prepared<'_> {
         Ok(self.noting(written)?)
     }
 
-    /// What the transaction does, by name.
-    pub fn updates(&self) -> impl Iterator<Item = &RefUpdate> {
-        self.steps.iter().map(|step| &step.update)
-    }
-
-    /// Moves the refs.
+    /// Moves the refs, and everything that is staged. `draft` says who asked; `objects` are what the refs shall name.
     ///
     /// # Errors
     /// As the file system says. Whether the transaction happened is then decided, wholly, by the next
     /// [`Store::prepare`] or [`Store::open`].
-    pub fn commit(mut self) -> Result<(), StoreError> {
-        let mut committed = false;
-        let result = self.carry_out(&mut committed);
-        if result.is_err() {
-            self.folder.unfinished = true;
-            if committed {
-                // The locks keep others out until recovery has finished the work.
-                self.steps.iter_mut().for_each(|step| step.lock.leave());
-                self.packed.iter_mut().for_each(PackedLock::leave);
-            }
-        }
-        result
+    pub fn commit(mut self, draft: Draft, objects: Vec<Quarantine>) -> Result<(), StoreError> {
+        self.enter(draft, objects)?;
+        let Self { steps, packed, ledger, store, .. } = &mut self;
+        ledger.flush(store, steps, packed.as_mut())
     }
 
-    fn carry_out(&mut self, committed: &mut bool) -> Result<(), StoreError> {
-        let several = self.steps.len() > 1;
-        if several {
-            let (plan, intent) = (self.folder.plan(), self.folder.intent());
-            std::fs::rename(&plan, &intent).doing("rename", &plan)?;
-            *committed = true;
-            fsio::sync(&self.folder.path)?;
-            crash_point("tx.intent");
+    /// As [`Prepared::commit`], but where every ref is deferred, the flush is left to [`Store::flush`], or to the next
+    /// commit. Until then only later transactions see it.
+    ///
+    /// # Errors
+    /// As [`Prepared::commit`].
+    pub fn stage(mut self, draft: Draft, objects: Vec<Quarantine>) -> Result<(), StoreError> {
+        if !self.steps.is_empty() {
+            return self.commit(draft, objects);
         }
-        apply::apply(&self.store.refs, &mut self.steps, self.packed.as_mut())?;
-        if several {
-            fsio::remove_file(&self.folder.intent())?;
-            fsio::sync(&self.folder.path)?;
+        self.enter(draft, objects)
+    }
+
+    /// Puts the transaction into the ledger.
+    fn enter(&mut self, mut draft: Draft, objects: Vec<Quarantine>) -> Result<(), StoreError> {
+        let mut kept = Vec::new();
+        draft.changes = self.updates().cloned().collect();
+        for quarantine in objects {
+            let migrated = quarantine.migrate()?;
+            kept.push(migrated.kept);
+            draft.objects.extend(ledger::inline(&migrated.inline));
         }
-        crash_point("tx.done");
+        self.ledger.enter(self.store, draft)?;
+        self.ledger.keep(kept);
+        crash_point("tx.staged");
         Ok(())
+    }
+
+    /// What the transaction does.
+    pub fn updates(&self) -> impl Iterator<Item = &RefUpdate> {
+        self.steps.iter().map(|step| &step.update).chain(&self.deferred)
     }
 
     /// Remembers a failure to write in the folder, which recovery must then look at.
     fn noting(&mut self, written: Result<(), StoreError>) -> Result<(), StoreError> {
-        self.folder.unfinished |= written.is_err();
+        self.ledger.unfinished |= written.is_err();
         written
-    }
-}
-
-impl Drop for Prepared<'_> {
-    /// Undoes whatever was not carried out. The locks go with the steps.
-    fn drop(&mut self) {
-        if fsio::remove_file(&self.folder.plan()).is_err() {
-            self.folder.unfinished = true;
-        }
     }
 }
 
 /// Makes HEAD name a ref: the same files and lock, one rename.
 pub(crate) fn set_head(
     store: &Store,
-    folder: &mut TxFolder,
+    ledger: &mut Ledger,
     name: &RefName,
 ) -> Result<(), StoreError> {
-    if folder.unfinished {
-        recover(store, folder)?;
+    if ledger.unfinished {
+        recover(store, ledger)?;
     }
     let content = [b"ref: ", name.as_bstr().as_bytes(), b"\n"].concat();
-    let file = folder.file("head");
-    folder.unfinished = true;
+    let file = ledger.folder.join("head");
+    ledger.unfinished = true;
     fsio::write_new(&file, &content)?;
     let mut lock = Lock::planned(store.common_dir(), file, store.refs.head_path().to_owned());
-    folder.unfinished = false;
+    ledger.unfinished = false;
     lock.take(store.config()?.ref_lock_wait).map_err(LockError::into_store)?;
-    lock.publish().inspect_err(|_| folder.unfinished = true)?;
+    lock.publish().inspect_err(|_| ledger.unfinished = true)?;
     fsio::sync(store.git_dir())
 }

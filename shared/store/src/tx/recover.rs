@@ -1,53 +1,142 @@
-//! Recovery: finishes a transaction that was past its commit point, and undoes one that was not.
+//! Recovery: finishes what the journal says has happened, and undoes what it does not know.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bstr::BStr;
-use zit_model::{Oid, RefUpdate};
+use zit_model::{Oid, RefChange, RefName, RefUpdate};
 
 use super::apply::{self, PackedLock, Step};
+use super::ledger::{Ledger, stored};
 use super::lock::{self, Lock, LockError};
-use super::{TxFolder, plan};
+use crate::backlog::{Content, Debt, Mark, boot_id};
 use crate::error::{Doing, StoreError};
-use crate::refs::Value;
+use crate::journal::{Draft, Origin, Record, Seq};
+use crate::refs::{Value, is_deferred};
 use crate::{Store, fsio};
 
-/// Leaves `zit/tx` empty and no lock of ours anywhere. Changes nothing when there is nothing to do, and can itself be
+/// Carries out every record that may not be in the files, and leaves no lock of ours anywhere. Can itself be
 /// interrupted at any point.
-pub(crate) fn recover(store: &Store, folder: &mut TxFolder) -> Result<(), StoreError> {
-    folder.unfinished = true;
-    let intent = folder.intent();
-    match fs::read(&intent) {
-        Ok(content) => {
-            let updates = plan::decode(&content).ok_or_else(|| StoreError::Damaged {
-                path: intent.clone(),
-                why: "it is no plan of a transaction".to_owned(),
-            })?;
-            roll_forward(store, folder, &updates)?;
-            fsio::remove_file(&intent)?;
-            fsio::sync(&folder.path)?;
-        }
-        Err(error) if fsio::is_absent(&error) => {}
-        Err(error) => return Err(error).doing("read", &intent),
+pub(crate) fn recover(store: &Store, ledger: &mut Ledger) -> Result<(), StoreError> {
+    // After a failed append only the disk knows how the journal ends.
+    if std::mem::replace(&mut ledger.unfinished, true) {
+        ledger.reopen(&store.common_dir().join("zit"))?;
     }
-    undo(store, folder)?;
-    folder.unfinished = false;
+    undo_folder(store, &ledger.folder)?;
+    let from = unsettled(store, ledger);
+    let mut debt = Debt { seq: ledger.last_seq(), ..Debt::default() };
+    let mut chains = BTreeMap::new();
+    let journal = Arc::clone(&ledger.journal);
+    for record in journal.read_from(ledger.checkpoint.next())? {
+        let record = record?;
+        ledger.learn(&record);
+        if record.seq >= from {
+            follow(&record, &mut debt, &mut chains);
+        }
+    }
+    show(store, &debt)?;
+    store.backlog()?.place(&mut debt)?;
+    let overtaken = carry_out(store, ledger, &chains)?;
+    let backlog = store.backlog()?;
+    backlog.follow(journal, ledger.base(), ledger.checkpoint, from.0.saturating_sub(1));
+    backlog.owe(debt);
+    ledger.unfinished = false;
+    for (update, time_ms) in overtaken {
+        let mut draft = Draft::new(time_ms, "", Origin::Override);
+        draft.changes = vec![update];
+        ledger.enter(store, draft)?;
+    }
+    ledger.flush(store, &mut [], None)
+}
+
+/// The first record that may not be in the files. What this process has settled is; what another one has settled is
+/// as long as the machine has not been started again since; and all up to the checkpoint is.
+fn unsettled(store: &Store, ledger: &Ledger) -> Seq {
+    let settled = store.backlog().map_or(0, |backlog| backlog.settled());
+    let marked = Mark::read(store.common_dir()).filter(|mark| mark.boot == boot_id());
+    let marked = marked.map_or(0, |mark| mark.seq).min(ledger.last_seq());
+    Seq(settled.max(marked).max(ledger.checkpoint.0).saturating_add(1))
+}
+
+/// The values that one ref took, as the records tell.
+struct Chain {
+    /// Every value but the last.
+    before: Vec<Option<Oid>>,
+    last: Option<Oid>,
+    time_ms: u64,
+}
+
+fn follow(record: &Record, debt: &mut Debt, chains: &mut BTreeMap<RefName, Chain>) {
+    for object in &record.objects {
+        let content: Content = (object.kind, Arc::from(object.bytes.as_slice()));
+        debt.objects.insert(object.oid.as_gix().to_owned(), content);
+    }
+    for update in &record.changes {
+        let (old, new) = (update.change.old_value(), update.change.new_value());
+        if is_deferred(update.name.as_bstr()) {
+            debt.refs.insert(update.name.clone(), new);
+            continue;
+        }
+        let none = || Chain { before: Vec::new(), last: None, time_ms: 0 };
+        let chain = chains.entry(update.name.clone()).or_insert_with(none);
+        chain.before.push(old);
+        if !chain.before.contains(&chain.last) {
+            chain.before.push(chain.last);
+        }
+        (chain.last, chain.time_ms) = (new, record.time_ms);
+    }
+}
+
+/// Shows readers the deferred refs and the objects.
+fn show(store: &Store, debt: &Debt) -> Result<(), StoreError> {
+    let objects = debt.objects.iter().map(|(id, content)| (*id, content.clone()));
+    store.backlog()?.pending().insert(objects);
+    let handle = store.objects()?;
+    let table = store.refs.table();
+    table.discard();
+    for (name, new) in &debt.refs {
+        let stored = new.map(|oid| {
+            let change = RefChange::Create { new: oid };
+            stored(&RefUpdate { name: name.clone(), change }, &handle)
+        });
+        let stored = stored.transpose()?.flatten();
+        table.stage([(name.as_bstr().to_owned(), stored)]);
+    }
+    table.publish();
     Ok(())
 }
 
-/// Carries out what is still to be done of a committed transaction.
-fn roll_forward(store: &Store, folder: &TxFolder, updates: &[RefUpdate]) -> Result<(), StoreError> {
+/// Moves the refs whose files lag behind; those that another program moved come back, with when that was noticed.
+fn carry_out(
+    store: &Store,
+    ledger: &Ledger,
+    chains: &BTreeMap<RefName, Chain>,
+) -> Result<Vec<(RefUpdate, u64)>, StoreError> {
     let mut steps = Vec::new();
-    for (i, update) in updates.iter().enumerate() {
-        if pending(store, update)?
-            && let Some(lock) = lock_again(store, folder.file(&i.to_string()), update)?
-            // Once more, now that nobody can move it.
-            && pending(store, update)?
-        {
-            steps.push(Step { update: update.clone(), lock });
+    let mut overtaken = Vec::new();
+    for (i, (name, chain)) in chains.iter().enumerate() {
+        match standing(store, name, chain)? {
+            Standing::There => {}
+            Standing::Behind(found) => {
+                let Some(change) = RefChange::between(found, chain.last) else { continue };
+                let update = RefUpdate { name: name.clone(), change };
+                let file = ledger.folder.join(i.to_string());
+                if let Some(lock) = lock_again(store, file, &update)?
+                    // Once more, now that nobody can move it.
+                    && matches!(standing(store, name, chain)?, Standing::Behind(_))
+                {
+                    steps.push(Step { update, lock });
+                }
+            }
+            Standing::Overtaken(found) => {
+                tracing::warn!(%name, ?found, "a committed update was overtaken by another program");
+                if let Some(change) = RefChange::between(chain.last, found) {
+                    overtaken.push((RefUpdate { name: name.clone(), change }, chain.time_ms));
+                }
+            }
         }
     }
     let deleted: BTreeSet<&BStr> = steps
@@ -57,40 +146,53 @@ fn roll_forward(store: &Store, folder: &TxFolder, updates: &[RefUpdate]) -> Resu
         .collect();
     let mut packed = None;
     if !deleted.is_empty() {
-        let mut held = PackedLock::new(lock_packed_again(store, folder)?);
-        let next = folder.file("packed.next");
+        let mut held = PackedLock::new(lock_packed_again(store, ledger)?);
+        let next = ledger.folder.join("packed.next");
         fsio::remove_file(&next)?;
         held.write_next(next, &deleted)?;
         packed = Some(held);
     }
     drop(deleted);
-    tracing::info!(refs = steps.len(), "finished a transaction that a crash interrupted");
-    apply::apply(&store.refs, &mut steps, packed.as_mut())
+    if !steps.is_empty() {
+        tracing::info!(refs = steps.len(), "finished what a crash interrupted");
+    }
+    apply::apply(&store.refs, &mut steps, packed.as_mut())?;
+    Ok(overtaken)
 }
 
-/// Whether the ref still holds its old value.
-fn pending(store: &Store, update: &RefUpdate) -> Result<bool, StoreError> {
-    let found = store.refs.value(update.name.as_bstr())?;
-    let holds = |value: Option<Oid>| found == value.map(Value::Oid);
-    if holds(update.change.new_value()) {
-        return Ok(false);
-    }
-    if !holds(update.change.old_value()) {
-        tracing::warn!(name = %update.name, ?found, "a committed update was overtaken by another program");
-        return Ok(false);
-    }
-    Ok(true)
+/// How a ref's file stands to the journal.
+enum Standing {
+    There,
+    /// It holds an earlier value, or none that can be read.
+    Behind(Option<Oid>),
+    /// It holds a value that the journal does not know.
+    Overtaken(Option<Oid>),
 }
 
-/// The ref's lock: the one that the crash left, or a new one. `None` when another ref is now in the way.
+fn standing(store: &Store, name: &RefName, chain: &Chain) -> Result<Standing, StoreError> {
+    let found = match store.refs.filed(name.as_bstr())? {
+        // A power failure leaves a file of the right name and no content.
+        Some(Value::Broken) => return Ok(Standing::Behind(None)),
+        Some(Value::Symbolic(_)) => return Ok(Standing::Overtaken(None)),
+        Some(Value::Oid(oid)) => Some(oid),
+        None => None,
+    };
+    Ok(if found == chain.last {
+        Standing::There
+    } else if chain.before.contains(&found) {
+        Standing::Behind(found)
+    } else {
+        Standing::Overtaken(found)
+    })
+}
+
+/// The ref's lock. `None` when another ref is now in the way.
 fn lock_again(
     store: &Store,
     file: PathBuf,
     update: &RefUpdate,
 ) -> Result<Option<Lock>, StoreError> {
-    if fsio::inode(&file).is_none() {
-        fsio::write_new(&file, &apply::content(update.change.new_value()))?;
-    }
+    fsio::write_unflushed(&file, &apply::content(update.change.new_value()))?;
     let target = store.refs.path(update.name.as_bstr());
     if !fsio::remove_empty_folders(&target) {
         tracing::warn!(name = %update.name, "a committed update lost its name to another program");
@@ -103,34 +205,28 @@ fn lock_again(
             tracing::warn!(name = %update.name, "a committed update lost its name to another program");
             Ok(None)
         }
-        Err(error) => Err(keep(lock, error)),
+        Err(error) => Err(error.into_store()),
     }
 }
 
-fn lock_packed_again(store: &Store, folder: &TxFolder) -> Result<Lock, StoreError> {
-    let file = folder.file("packed");
-    if fsio::inode(&file).is_none() {
-        fsio::write_new(&file, b"")?;
-    }
+fn lock_packed_again(store: &Store, ledger: &Ledger) -> Result<Lock, StoreError> {
+    let file = ledger.folder.join("packed");
+    fsio::write_unflushed(&file, b"")?;
     let mut lock = Lock::planned(store.common_dir(), file, store.refs.packed.path().to_owned());
-    match lock.take(store.config()?.packed_refs_wait) {
-        Ok(()) => Ok(lock),
-        Err(error) => Err(keep(lock, error)),
-    }
+    lock.take(store.config()?.packed_refs_wait).map_err(LockError::into_store)?;
+    Ok(lock)
 }
 
-/// The files stay for the next attempt.
-fn keep(mut lock: Lock, error: LockError) -> StoreError {
-    lock.leave();
-    error.into_store()
-}
-
-/// Removes what is left in `zit/tx`, and every lock that is a link to it.
-fn undo(store: &Store, folder: &TxFolder) -> Result<(), StoreError> {
+/// Removes the files of a folder where locks are made, and the locks.
+pub(crate) fn undo_folder(store: &Store, folder: &Path) -> Result<(), StoreError> {
     let mut files = Vec::new();
     let mut linked = BTreeSet::new();
-    for entry in fs::read_dir(&folder.path).doing("list", &folder.path)? {
-        let path = entry.doing("list", &folder.path)?.path();
+    let entries = match fs::read_dir(folder) {
+        Err(error) if fsio::is_absent(&error) => return Ok(()),
+        entries => entries.doing("list", folder)?,
+    };
+    for entry in entries {
+        let path = entry.doing("list", folder)?.path();
         let meta = fs::symlink_metadata(&path).doing("look at", &path)?;
         if meta.nlink() > 1 {
             linked.insert((meta.dev(), meta.ino()));

@@ -7,6 +7,7 @@ mod crash;
 mod fetch;
 mod fsck;
 mod hostile;
+mod journal;
 mod maintain;
 mod model;
 mod objects;

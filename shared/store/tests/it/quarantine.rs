@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use zit_model::Oid;
 use zit_store::{Blob, Kind, Merge, PackError, PackLimits, StoreError};
 
-use crate::support::{Repo, commit, create, somebody};
+use crate::support::{Repo, commit, create, draft, keep, somebody};
 
 pub(crate) const LIMITS: PackLimits = PackLimits { max_bytes: 1 << 20, max_objects: 1000 };
 
@@ -47,7 +47,7 @@ fn a_pack_is_seen_in_its_quarantine_only_until_it_is_migrated() {
     assert_eq!(inside.commit(two).unwrap().parents, [one]);
     assert!(inside.is_ancestor(base, two).unwrap(), "history runs on into the repository");
     assert_eq!(handle.kind(two).unwrap(), None);
-    drop(quarantine.migrate().unwrap());
+    keep(&store, quarantine);
     assert_eq!(handle.kind(two).unwrap(), Some(Kind::Commit), "an old handle sees it");
     commit(&store, &[create("refs/heads/two", two)]).unwrap();
     here.git(&["fsck", "--strict"]);
@@ -126,7 +126,7 @@ fn a_pack_without_objects_is_checked_and_makes_no_folder() {
     quarantine.check_connected(&[base], &store.refs().unwrap()).unwrap();
     assert_eq!(quarantine.objects().kind(base).unwrap(), Some(Kind::Commit));
     assert_eq!(here.files(), before, "no folder either");
-    drop(quarantine.migrate().unwrap());
+    keep(&store, quarantine);
     assert_eq!(here.files(), before);
     drop(store);
     let mut corrupt = empty.clone();
@@ -179,7 +179,7 @@ fn objects_of_our_own_are_what_git_would_write() {
         .unwrap();
     assert!(quarantine.write_tree(&[("../x", b"")]).is_err());
     quarantine.check_connected(&[second], &store.refs().unwrap()).unwrap();
-    drop(quarantine.migrate().unwrap());
+    keep(&store, quarantine);
     assert_eq!(first, repo.commit(&[("a.json", "{}"), ("b.md", "text")], &[], "first"));
     assert_eq!(second, repo.commit(&[("claim.json", "{}\n")], &[first], "second"));
     commit(&store, &[create("refs/zit/claims/k", second)]).unwrap();
@@ -196,8 +196,8 @@ fn refs_are_locked_for_values_in_quarantine_and_a_loser_migrates_nothing() {
     assert!(store.prepare(&update).is_err(), "nobody else sees the object");
     let objects = quarantine.objects();
     let prepared = store.prepare_seeing(&update, &[&objects]).unwrap();
-    drop(quarantine.migrate().unwrap());
-    prepared.commit().unwrap();
+    prepared.commit(draft(), vec![quarantine]).unwrap();
+    store.settle().unwrap();
     let late = store.quarantine().unwrap();
     assert!(store.prepare_seeing(&update, &[&late.objects()]).is_err());
     drop((late, store));
@@ -208,45 +208,67 @@ fn refs_are_locked_for_values_in_quarantine_and_a_loser_migrates_nothing() {
 fn an_old_object_that_comes_again_is_young_for_garbage_collection() {
     let repo = Repo::new();
     let store = repo.referee();
-    let blob = repo.blob("forgotten").to_string();
+    // Larger than what the journal holds.
+    let content = "forgotten".repeat(1 << 17);
+    let blob = repo.blob(&content).to_string();
     let file = repo.path.join("objects").join(&blob[..2]).join(&blob[2..]);
     let old = std::fs::metadata(&repo.path).unwrap().modified().unwrap();
     let old = old - std::time::Duration::from_hours(30 * 24);
     std::fs::File::open(&file).unwrap().set_modified(old).unwrap();
     let mut quarantine = store.quarantine().unwrap();
-    quarantine.write_blob("forgotten").unwrap();
-    let kept = quarantine.migrate().unwrap();
+    quarantine.write_blob(content.as_str()).unwrap();
+    keep(&store, quarantine);
     repo.git(&["prune", "--expire=2.weeks.ago"]);
     assert!(file.exists());
-    drop(kept);
 }
 
 #[test]
-fn a_repack_between_the_objects_and_their_ref_leaves_the_objects() {
+fn repacks_and_prunes_beside_a_store_leave_what_refs_are_about_to_name() {
     let (here, there, _) = pair();
     let store = here.referee();
-    let oid = there.commit(&[], &[], "pushed");
-    let mut quarantine = store.quarantine().unwrap();
-    let pack = there.pack(&format!("{oid}\n"), false);
-    quarantine.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
-    let kept = quarantine.migrate().unwrap();
-    here.git(&["repack", "-a", "-d", "-q"]);
-    commit(&store, &[create("refs/heads/pushed", oid)]).unwrap();
-    drop(kept);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                here.git(&["repack", "-a", "-d", "-q"]);
+                here.git(&["prune", "--expire=now"]);
+                here.git(&["gc", "--prune=now", "--quiet"]);
+            }
+        });
+        for n in 0..20 {
+            let oid = there.commit(&[], &[], &format!("pushed {n}"));
+            let pack = there.pack(&format!("{oid}\n"), false);
+            let mut pushed = store.quarantine().unwrap();
+            pushed.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
+            let mut made = store.quarantine().unwrap();
+            let text = n.to_string();
+            let claim = made.write_document_commit("f", text.as_bytes(), &[], "m\n", &somebody());
+            let updates = [
+                create(&format!("refs/heads/pushed{n}"), oid),
+                create(&format!("refs/zit/claims/{n}"), claim.unwrap()),
+            ];
+            let objects = (pushed.objects(), made.objects());
+            let prepared = store.prepare_seeing(&updates, &[&objects.0, &objects.1]).unwrap();
+            prepared.commit(draft(), vec![pushed, made]).unwrap();
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    store.settle().unwrap();
     here.git(&["fsck", "--strict"]);
+    assert_eq!(here.git_refs(), Repo::store_refs(&store));
+}
+
+#[test]
+fn keep_files_that_a_crash_left_go_at_the_next_start_and_others_stay() {
+    let (here, _, _) = pair();
     let packs = here.path.join("objects/pack");
-    let keeps = || {
-        let names = std::fs::read_dir(&packs).unwrap().map(|file| file.unwrap().file_name());
-        names.filter(|name| name.to_string_lossy().ends_with(".keep")).count()
-    };
-    assert_eq!(keeps(), 0);
-    // What a crash leaves goes at the next start; what an administrator keeps stays.
+    std::fs::create_dir_all(&packs).unwrap();
     let text = "zit: refs that name these objects are being written\n";
     std::fs::write(packs.join("pack-left.keep"), text).unwrap();
     std::fs::write(packs.join("pack-mine.keep"), "mine\n").unwrap();
-    drop(store);
     here.referee();
-    assert_eq!(keeps(), 1);
+    assert!(!packs.join("pack-left.keep").exists());
+    assert!(packs.join("pack-mine.keep").exists());
 }
 
 #[test]
@@ -256,10 +278,10 @@ fn an_object_that_is_there_already_is_migrated_once() {
     let blob = repo.blob("x");
     let mut quarantine = store.quarantine().unwrap();
     assert_eq!(quarantine.write_blob("x").unwrap(), blob);
-    drop(quarantine.migrate().unwrap());
+    keep(&store, quarantine);
     let mut again = store.quarantine().unwrap();
     again.write_blob("x").unwrap();
-    drop(again.migrate().unwrap());
+    keep(&store, again);
     assert_eq!(store.objects().unwrap().blob(blob, 9).unwrap(), Blob::Bytes(b"x".to_vec()));
 }
 
@@ -273,7 +295,7 @@ fn more_packs_than_the_library_has_places_by_default_arrive_under_an_open_handle
         let mut quarantine = store.quarantine().unwrap();
         let pack = there.pack(&format!("{oid}\n"), false);
         quarantine.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
-        drop(quarantine.migrate().unwrap());
+        keep(&store, quarantine);
         assert_eq!(handle.kind(oid).unwrap(), Some(Kind::Commit), "pack {i}");
     }
 }
@@ -293,12 +315,13 @@ fn objects_of_our_own_are_no_files_until_they_are_migrated() {
     assert_eq!(repo.files(), before, "dropped, they are gone");
     let mut quarantine = store.quarantine().unwrap();
     quarantine.write_blob("x").unwrap();
-    drop(quarantine.migrate().unwrap());
-    let hex = blob.to_string();
-    let file = repo.path.join("objects").join(&hex[..2]).join(&hex[2..]);
+    keep(&store, quarantine);
     let added: Vec<_> = repo.files().into_iter().filter(|file| !before.contains(file)).collect();
-    assert_eq!(added, std::slice::from_ref(&file));
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o333, 0, "as git does");
+    assert_eq!(added.len(), 2, "a pack and its index: {added:?}");
+    for file in added {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o333, 0, "as git does");
+    }
     assert_eq!(repo.cat("blob", blob), b"x");
 }
 
@@ -318,7 +341,7 @@ fn git_merges_what_is_only_in_memory() {
     assert_eq!(quarantine.objects().commit(merge).unwrap().parents, parents);
     assert!(quarantine.objects().is_ancestor(base, merge).unwrap());
     quarantine.check_connected(&[merge], &store.refs().unwrap()).unwrap();
-    drop(quarantine.migrate().unwrap());
+    keep(&store, quarantine);
     commit(&store, &[create("refs/heads/m", merge)]).unwrap();
     repo.git(&["fsck", "--strict"]);
 }

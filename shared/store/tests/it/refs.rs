@@ -1,6 +1,6 @@
 //! The ref transaction, compared with stock git: every check with `git update-ref`, every listing with `for-each-ref`.
 
-use crate::support::{Repo, commit, create, delete, moved, name, run};
+use crate::support::{Repo, commit, create, delete, draft, moved, name, run};
 use zit_model::{Oid, RefChange, RefUpdate};
 use zit_store::{Access, Head, RefusedUpdate, ResolvedHead, Store, StoreError};
 
@@ -334,7 +334,7 @@ fn stock_git_and_the_store_keep_each_other_out() {
     let prepared = store.prepare(&[delete("refs/heads/x", a)]).unwrap();
     assert!(!repo.try_git(&["update-ref", "refs/heads/x", &b.to_string()], b"").status.success());
     assert!(!repo.try_git(&["pack-refs", "--all"], b"").status.success());
-    prepared.commit().unwrap();
+    prepared.commit(draft(), Vec::new()).unwrap();
 
     std::fs::write(repo.path.join("refs/heads/y.lock"), "").unwrap();
     let refused = commit(&store, &[moved("refs/heads/y", a, b)]).unwrap_err();

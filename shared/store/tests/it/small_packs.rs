@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use zit_model::Oid;
+use zit_store::journal::Journal;
 use zit_store::{Kind, PackError, PackLimits, Store};
 
-use crate::support::{Repo, commit, create, git_command, run};
+use crate::support::{Repo, commit, create, draft, git_command, keep, run};
 
 const LIMITS: PackLimits = PackLimits { max_bytes: 64 << 20, max_objects: 100_000 };
 
@@ -40,9 +41,17 @@ fn receive(store: &Store, pack: &[u8], tip: Oid) {
     let mut quarantine = store.quarantine().unwrap();
     quarantine.receive_pack(&mut &*pack, &LIMITS).unwrap();
     quarantine.check_connected(&[tip], &store.refs().unwrap()).unwrap();
-    let kept = quarantine.migrate().unwrap();
-    commit(store, &[create("refs/heads/new", tip)]).unwrap();
-    drop(kept);
+    let update = [create("refs/heads/new", tip)];
+    let prepared = store.prepare_seeing(&update, &[&quarantine.objects()]).unwrap();
+    prepared.commit(draft(), vec![quarantine]).unwrap();
+    store.settle().unwrap();
+}
+
+/// How many objects the last record of the journal holds.
+fn n_journaled(repo: &Repo) -> usize {
+    let (journal, _) = Journal::read_only(&repo.path.join("zit/journal")).unwrap();
+    let mut last = journal.read_from(journal.tail().0).unwrap();
+    last.next().unwrap().unwrap().objects.len()
 }
 
 fn packs(repo: &Repo) -> Vec<PathBuf> {
@@ -83,17 +92,17 @@ fn a_few_objects_are_in_no_file_until_they_are_migrated() {
     assert_eq!(here.files(), before);
     drop(quarantine);
     receive(&store, &thin, tip);
-    assert!(packs(&here).is_empty());
+    assert_eq!(n_journaled(&here), 6);
     here.git(&["fsck", "--strict", "--full"]);
 }
 
 #[test]
 fn how_many_objects_are_kept_one_by_one_is_a_setting() {
-    for (setting, n_packs) in [("1", 1), ("100", 0)] {
+    for (setting, expected) in [("1", 0), ("100", 21)] {
         let (here, there, base, tip) = history("sha1", 7);
         here.git(&["config", "transfer.unpackLimit", setting]);
         receive(&here.referee(), &there.pack(&format!("{tip}\n^{base}\n"), true), tip);
-        assert_eq!(packs(&here).len(), n_packs, "{setting}");
+        assert_eq!(n_journaled(&here), expected, "{setting}");
     }
 }
 
@@ -116,7 +125,7 @@ fn a_pack_past_memory_is_left_to_git() {
         assert_eq!((received.objects, received.bytes), (3, pack.len() as u64), "{n}");
         let tip: Oid = tip.parse().unwrap();
         quarantine.check_connected(&[tip], &store.refs().unwrap()).unwrap();
-        drop(quarantine.migrate().unwrap());
+        keep(&store, quarantine);
         assert_eq!(store.objects().unwrap().kind(tip).unwrap(), Some(Kind::Commit), "{n}");
     }
     here.git(&["fsck", "--strict", "--full"]);

@@ -7,7 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 use zit_model::{Oid, RefChange, RefName, RefUpdate, UnixSeconds};
-use zit_store::{Access, PrepareError, RefusedUpdate, Signature, Store};
+use zit_store::journal::{Draft, Origin};
+use zit_store::{Access, PrepareError, Quarantine, RefusedUpdate, Signature, Store};
 
 pub(crate) struct Repo {
     pub(crate) folder: TempDir,
@@ -148,13 +149,16 @@ impl Repo {
         refs.into_iter().map(|found| (found.name.to_string(), found.oid.to_string())).collect()
     }
 
-    /// Every file below the repository, sorted.
+    /// Every file below the repository, sorted, without the journal and what belongs to it.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         let mut folders = vec![self.path.clone()];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
+                if path.ends_with("zit/journal") || path.ends_with("zit/settled") {
+                    continue;
+                }
                 if path.is_dir() { folders.push(path) } else { files.push(path) }
             }
         }
@@ -169,13 +173,26 @@ pub(crate) fn commit(
 ) -> Result<(), Vec<(usize, RefusedUpdate)>> {
     match store.prepare(updates) {
         Ok(prepared) => {
-            prepared.commit().unwrap();
+            prepared.commit(draft(), Vec::new()).unwrap();
+            store.settle().unwrap();
             Ok(())
         }
         Err(PrepareError::Refused(refused)) => Err(refused.0),
         Err(PrepareError::Store(error)) => panic!("{error}"),
     }
 }
+
+/// What the journal says of a test's transaction.
+pub(crate) fn draft() -> Draft {
+    Draft::new(1_700_000_000_000, "somebody", Origin::Push)
+}
+
+/// Lets the repository have the objects of a quarantine, in files.
+pub(crate) fn keep(store: &Store, quarantine: Quarantine) {
+    store.prepare(&[]).unwrap().commit(draft(), vec![quarantine]).unwrap();
+    store.settle().unwrap();
+}
+
 pub(crate) fn somebody() -> Signature {
     Signature {
         name: "A U Thor".into(),

@@ -1,7 +1,11 @@
 //! Reading refs: loose files first and `packed-refs` after them, in that order, so that a ref that stock git packs
 //! in between is seen in one of the two.
 //!
+//! For deferred refs ([`table`]), a referee's store asks its table instead: their files follow.
+//!
 //! Never writes, and never decides: what may become of a ref is the transaction's.
+
+mod table;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,6 +13,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use bstr::{BStr, BString, ByteSlice};
 use zit_model::{Oid, RefName};
@@ -18,6 +23,8 @@ use crate::error::{Doing, StoreError};
 use crate::fsio::is_absent;
 use crate::objects::Objects;
 use crate::packed::{PackedRefs, Peeled};
+
+pub(crate) use table::{Table, is_deferred};
 
 /// How many symbolic refs are followed. Source: git's `SYMREF_MAXDEPTH`.
 const MAX_SYMREFS: usize = 5;
@@ -67,18 +74,49 @@ pub(crate) enum Value {
     Broken,
 }
 
+impl From<StoredRef> for Value {
+    fn from(stored: StoredRef) -> Self {
+        match stored.symref_target {
+            Some(target) => Self::Symbolic(target.as_bstr().to_owned()),
+            None => Self::Oid(stored.oid),
+        }
+    }
+}
+
 /// The refs of one repository.
 pub(crate) struct Refs {
     pub(crate) git_dir: PathBuf,
     head: PathBuf,
     pub(crate) packed: PackedRefs,
+    /// A referee's answer for deferred refs; whoever only reads looks at the files.
+    table: OnceLock<Table>,
 }
 
 impl Refs {
     /// `git_dir` holds `refs/` and `packed-refs`; `head` is the file HEAD, which a linked work tree has of its own.
     pub(crate) fn new(git_dir: &Path, head: PathBuf, kind: gix_hash::Kind) -> Self {
         let packed = PackedRefs::new(git_dir.join("packed-refs"), kind);
-        Self { git_dir: git_dir.to_owned(), head, packed }
+        Self { git_dir: git_dir.to_owned(), head, packed, table: OnceLock::new() }
+    }
+
+    /// Reads the deferred refs from their files. From then on the table answers for them.
+    pub(crate) fn defer(&self, objects: &Objects) -> Result<&Table, StoreError> {
+        if let Some(table) = self.table.get() {
+            return Ok(table);
+        }
+        let found = self.below(BStr::new("refs/zit/"), objects)?;
+        let deferred = found.into_iter().filter(|stored| is_deferred(stored.name.as_bstr()));
+        Ok(self.table.get_or_init(|| Table::new(deferred)))
+    }
+
+    /// The table, which a referee's store has; empty before [`Refs::defer`].
+    pub(crate) fn table(&self) -> &Table {
+        self.table.get_or_init(Table::default)
+    }
+
+    /// The table, where it answers for the name.
+    fn deferred(&self, name: &BStr) -> Option<&Table> {
+        self.table.get().filter(|_| is_deferred(name))
     }
 
     /// The file of a loose ref.
@@ -124,6 +162,22 @@ impl Refs {
 
     /// What the ref holds; `None` when it does not exist.
     pub(crate) fn value(&self, name: &BStr) -> Result<Option<Value>, StoreError> {
+        match self.deferred(name) {
+            Some(table) => Ok(table.find(name).map(Value::from)),
+            None => self.filed(name),
+        }
+    }
+
+    /// What the ref will hold once everything staged is flushed.
+    pub(crate) fn staged(&self, name: &BStr) -> Result<Option<Value>, StoreError> {
+        match self.deferred(name) {
+            Some(table) => Ok(table.find_staged(name).map(Value::from)),
+            None => self.filed(name),
+        }
+    }
+
+    /// What the ref's file or its line of `packed-refs` holds.
+    pub(crate) fn filed(&self, name: &BStr) -> Result<Option<Value>, StoreError> {
         if let Some(value) = self.loose(name)? {
             return Ok(Some(value));
         }
@@ -132,9 +186,22 @@ impl Refs {
 
     /// What the ref resolves to; `None` when it does not exist, is broken or leads nowhere.
     pub(crate) fn resolve(&self, name: &BStr) -> Result<Option<Oid>, StoreError> {
+        self.follow(name, Self::value)
+    }
+
+    /// As [`Refs::resolve`], once everything staged is flushed.
+    pub(crate) fn resolve_staged(&self, name: &BStr) -> Result<Option<Oid>, StoreError> {
+        self.follow(name, Self::staged)
+    }
+
+    fn follow(
+        &self,
+        name: &BStr,
+        value: impl Fn(&Self, &BStr) -> Result<Option<Value>, StoreError>,
+    ) -> Result<Option<Oid>, StoreError> {
         let mut name = name.to_owned();
         for _ in 0..MAX_SYMREFS {
-            match self.value(name.as_bstr())? {
+            match value(self, name.as_bstr())? {
                 Some(Value::Oid(oid)) => return Ok(Some(oid)),
                 Some(Value::Symbolic(target)) => name = target,
                 Some(Value::Broken) | None => return Ok(None),
@@ -172,6 +239,7 @@ impl Refs {
         let mut found = BTreeMap::new();
         for packed in self.packed.below(prefix)? {
             if let Some(name) = valid(&packed.name)
+                && self.deferred(packed.name.as_bstr()).is_none()
                 && !loose.contains_key(&packed.name)
             {
                 let peeled = match packed.peeled {
@@ -187,6 +255,10 @@ impl Refs {
             if let Some(stored) = self.stored(&name, value, objects)? {
                 found.insert(name, stored);
             }
+        }
+        if let Some(table) = self.table.get() {
+            let named = |stored: StoredRef| (stored.name.as_bstr().to_owned(), stored);
+            found.extend(table.below(prefix).into_iter().map(named));
         }
         Ok(found.into_values().collect())
     }
@@ -213,8 +285,20 @@ impl Refs {
         Ok(Some(StoredRef { name: valid_name, oid, peeled: peeled(oid, objects)?, symref_target }))
     }
 
-    /// The first loose ref below the folder `name/`, where there is one. Locks and empty folders are none.
-    pub(crate) fn first_loose_below(&self, name: &BStr) -> Result<Option<BString>, StoreError> {
+    /// The first ref below the folder `name/`, where there is one. Locks and empty folders are none.
+    pub(crate) fn first_staged_below(&self, name: &BStr) -> Result<Option<BString>, StoreError> {
+        if let Some(table) = self.deferred(name) {
+            return Ok(table.first_staged_below(name));
+        }
+        if let Some(found) = self.first_loose_below(name)? {
+            return Ok(Some(found));
+        }
+        let below = [name.as_bytes(), b"/"].concat();
+        let packed = self.packed.first_below(below.as_bstr())?;
+        Ok(packed.filter(|name| self.deferred(name.as_bstr()).is_none()))
+    }
+
+    fn first_loose_below(&self, name: &BStr) -> Result<Option<BString>, StoreError> {
         let mut first = None;
         self.walk(name, name, &mut |name, _| {
             if first.as_ref().is_none_or(|first| name < *first) {
@@ -245,7 +329,8 @@ impl Refs {
                 let mut name = folder.clone();
                 name.push(b'/');
                 name.extend_from_slice(&entry.file_name().into_vec());
-                if !name.starts_with(prefix) && !prefix.starts_with(&name) {
+                let aside = !name.starts_with(prefix) && !prefix.starts_with(&name);
+                if aside || self.deferred(name.as_bstr()).is_some() {
                     continue;
                 }
                 let kind = match entry.file_type() {
@@ -278,7 +363,7 @@ fn is_folder(name: &[u8]) -> bool {
 
 /// What a tag leads to. One that cannot be followed is listed without: whoever pushed it must not take the list away from
 /// everybody.
-fn peeled(oid: Oid, objects: &Objects) -> Result<Option<Oid>, StoreError> {
+pub(crate) fn peeled(oid: Oid, objects: &Objects) -> Result<Option<Oid>, StoreError> {
     match objects.kind(oid)? {
         Some(Kind::Tag) => Ok(objects
             .peel(oid)

@@ -1,0 +1,92 @@
+//! Objects that are journaled and not yet in a file of the object database.
+//!
+//! Every handle on the repository's objects looks here first. An object leaves only after its file is in place, so that
+//! a reader finds it in one of the two.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use gix_hash::{ObjectId, oid};
+use gix_object::Data;
+use gix_odb::find::Header;
+
+use crate::Kind;
+
+/// The content of an object, shared between the journal's batch, readers and whoever writes the file.
+pub(crate) type Content = (Kind, Arc<[u8]>);
+
+/// The objects, shared by all handles of one store.
+#[derive(Clone, Default)]
+pub(crate) struct Pending(Arc<RwLock<HashMap<ObjectId, Content>>>);
+
+impl Pending {
+    pub(crate) fn get(&self, id: &oid) -> Option<Content> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    pub(crate) fn insert(&self, objects: impl IntoIterator<Item = (ObjectId, Content)>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).extend(objects);
+    }
+
+    pub(crate) fn remove<'a>(&self, ids: impl IntoIterator<Item = &'a ObjectId>) {
+        let mut objects = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        for id in ids {
+            objects.remove(id);
+        }
+    }
+}
+
+/// A handle on files that looks among what is pending first.
+pub(crate) struct Beside {
+    files: gix_odb::HandleArc,
+    pending: Pending,
+}
+
+impl Beside {
+    pub(crate) fn new(files: gix_odb::HandleArc, pending: Pending) -> Self {
+        Self { files, pending }
+    }
+
+    /// Whether the object is there, as far as that is known without looking for packs that arrived since.
+    pub(crate) fn exists_without_refresh(&self, id: &oid) -> bool {
+        self.pending.get(id).is_some() || self.files.exists_without_refresh(id)
+    }
+
+    /// Does not look again for packs that arrive later.
+    pub(crate) fn refresh_never(&mut self) {
+        self.files.refresh_never();
+    }
+}
+
+impl gix_object::Find for Beside {
+    fn try_find<'a>(
+        &self,
+        id: &oid,
+        buffer: &'a mut Vec<u8>,
+    ) -> gix_error::Result<Option<Data<'a>>> {
+        let Some((kind, data)) = self.pending.get(id) else {
+            return self.files.try_find(id, buffer);
+        };
+        buffer.clear();
+        buffer.extend_from_slice(&data);
+        Ok(Some(Data { kind, object_hash: id.kind(), data: buffer }))
+    }
+}
+
+impl gix_odb::Header for Beside {
+    fn try_header(&self, id: &oid) -> gix_error::Result<Option<Header>> {
+        match self.pending.get(id) {
+            Some((kind, data)) => Ok(Some(Header::Loose { kind, size: data.len() as u64 })),
+            None => self.files.try_header(id),
+        }
+    }
+}
+
+impl gix_object::FindHeader for Beside {
+    fn try_header(&self, id: &oid) -> gix_error::Result<Option<gix_object::Header>> {
+        match self.pending.get(id) {
+            Some((kind, data)) => Ok(Some(gix_object::Header { kind, size: data.len() as u64 })),
+            None => gix_object::FindHeader::try_header(&self.files, id),
+        }
+    }
+}
