@@ -15,6 +15,7 @@ use crate::hooks::HookConfig;
 use crate::http_config::HttpConfig;
 use crate::receive_config::ReceiveConfig;
 use crate::reflog::LogRefs;
+use crate::sharing::Sharing;
 
 /// How long git waits for a ref's lock. Source: git-config(1), `core.filesRefLockTimeout`.
 const REF_LOCK_WAIT: Duration = Duration::from_millis(100);
@@ -95,6 +96,8 @@ pub struct RepoConfig {
     pub packed_refs_wait: Duration,
     /// `core.logAllRefUpdates`: which refs get a log.
     pub log_refs: LogRefs,
+    /// `core.sharedRepository`: who may read and write what is made.
+    pub(crate) sharing: Sharing,
     /// What is said of hooks.
     pub hooks: HookConfig,
 }
@@ -208,6 +211,7 @@ pub(crate) fn interpret(file: &gix_config::File, git_dir: &Path) -> RepoConfig {
         ref_lock_wait: wait("core.filesRefLockTimeout", REF_LOCK_WAIT),
         packed_refs_wait: wait("core.packedRefsTimeout", PACKED_REFS_WAIT),
         log_refs: LogRefs::read(file),
+        sharing: Sharing::read(file),
         hooks: HookConfig::read(file),
     }
 }

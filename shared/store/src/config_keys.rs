@@ -55,7 +55,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("core.logAllRefUpdates", Use::Honoured, ""),
     row("core.filesRefLockTimeout", Use::Partly, "at most ten seconds"),
     row("core.packedRefsTimeout", Use::Partly, "at most ten seconds"),
-    row("core.sharedRepository", Use::Unsupported, "new files get the umask's mode"),
+    row("core.sharedRepository", Use::Honoured, "what is below `zit/` stays the server's own"),
     row("core.alternateRefsCommand", Use::Honoured, ""),
     row("core.alternateRefsPrefixes", Use::Honoured, ""),
     row("core.fsync", Use::Nothing, "all that is acknowledged is flushed"),

@@ -33,7 +33,7 @@
 //! - Programs are started in one place, with an environment of their own.
 //! - No input of a peer makes it panic, and memory does not grow with the size of a pack or a blob.
 //!
-//! Needs a POSIX file system with hard links. `core.sharedRepository` is not applied to the files it writes.
+//! Needs a POSIX file system with hard links.
 
 mod alternates;
 mod answers;
@@ -65,6 +65,7 @@ mod reading;
 mod receive_config;
 mod reflog;
 mod refs;
+mod sharing;
 mod store;
 mod tree;
 mod tx;

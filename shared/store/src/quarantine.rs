@@ -29,6 +29,7 @@ use crate::git::Git;
 use crate::loose;
 use crate::objects::{self, Database, Kind, Objects, Signature};
 use crate::receive_config::ReceiveConfig;
+use crate::sharing::Sharing;
 use crate::unpack::Indexed;
 
 /// How often a folder that garbage collection took away is made again.
@@ -57,6 +58,7 @@ pub struct Quarantine {
     written: Storage,
     pub(crate) kind: gix_hash::Kind,
     pub(crate) receive: Arc<ReceiveConfig>,
+    sharing: Sharing,
 }
 
 /// Where the objects are, and the database that reads them and the repository's.
@@ -98,7 +100,21 @@ impl Quarantine {
         let git_dir = git_dir.to_owned();
         let receive = Arc::default();
         let written = Storage::default();
-        Self { git_dir, repository, backlog, folder: None, written, kind, receive }
+        Self {
+            git_dir,
+            repository,
+            backlog,
+            folder: None,
+            written,
+            kind,
+            receive,
+            sharing: Sharing::Umask,
+        }
+    }
+
+    /// With objects that others may read as the configuration says.
+    pub(crate) fn shared(self, sharing: Sharing) -> Self {
+        Self { sharing, ..self }
     }
 
     /// With what the repository's configuration asks of a pack.
@@ -218,7 +234,7 @@ impl Quarantine {
         let inline =
             if size <= MAX_INLINE { std::mem::take(&mut self.written) } else { Storage::default() };
         for (mut from, to) in loose::stage(&target, &self.written)? {
-            touched.extend(move_into(&from, &to, &target)?);
+            touched.extend(move_into(&from, &to, &target, self.sharing)?);
             from.disable_cleanup(true);
             crash_point("quarantine.migrating");
         }
@@ -232,7 +248,7 @@ impl Quarantine {
                 continue;
             }
             fsio::sync(&from)?;
-            touched.extend(move_into(&from, &to, &target)?);
+            touched.extend(move_into(&from, &to, &target, self.sharing)?);
             crash_point("quarantine.migrating");
         }
         touched.iter().try_for_each(|folder| fsio::sync_if_there(folder))?;
@@ -404,12 +420,18 @@ impl Drop for Kept {
 /// Moves an object file to its place below `objects`, whose folder is made if it is missing; the folders to flush.
 ///
 /// git's garbage collection removes a folder that it has just emptied, also between making it here and moving into it.
-fn move_into(from: &Path, to: &Path, objects: &Path) -> Result<[PathBuf; 2], StoreError> {
+fn move_into(
+    from: &Path,
+    to: &Path,
+    objects: &Path,
+    sharing: Sharing,
+) -> Result<[PathBuf; 2], StoreError> {
+    sharing.share(from);
     let folder = to.parent().unwrap_or(objects);
     for _ in 0..MOVE_ATTEMPTS {
         match fs::rename(from, to) {
             Err(error) if fsio::is_absent(&error) && from.exists() => {
-                fs::create_dir_all(folder).doing("create", folder)?;
+                sharing.create_folders(folder).doing("create", folder)?;
             }
             moved => {
                 moved.doing("rename", from)?;

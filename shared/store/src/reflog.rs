@@ -5,7 +5,7 @@
 //!
 //! Source: git-config(1), `core.logAllRefUpdates`; git's `refs/files-backend.c`, `log_ref_write`.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use bstr::ByteSlice;
 use zit_model::{RefName, RefUpdate};
 
 use crate::error::{Doing, StoreError};
+use crate::sharing::Sharing;
 use crate::{Head, Signature, Store, fsio};
 
 /// Which refs get a log that have none: `core.logAllRefUpdates`.
@@ -61,8 +62,9 @@ impl Store {
         by: &Signature,
         message: &str,
     ) -> Result<(), StoreError> {
-        let which = self.config()?.log_refs;
-        if which == LogRefs::Existing && !self.common_dir().join("logs").is_dir() {
+        let config = self.config()?;
+        let rules = Rules { which: config.log_refs, sharing: config.sharing };
+        if rules.which == LogRefs::Existing && !self.common_dir().join("logs").is_dir() {
             return Ok(());
         }
         let head = match self.head()? {
@@ -71,14 +73,14 @@ impl Store {
         };
         let mut written = Ok(());
         for update in updates {
-            written = written.and(self.log_move(which, update, head.as_ref(), by, message));
+            written = written.and(self.log_move(rules, update, head.as_ref(), by, message));
         }
         written
     }
 
     fn log_move(
         &self,
-        which: LogRefs,
+        rules: Rules,
         update: &RefUpdate,
         head: Option<&RefName>,
         by: &Signature,
@@ -94,31 +96,42 @@ impl Store {
         let name = update.name.as_bstr();
         // The log of a deleted ref has gone with it.
         let own = match new {
-            Some(_) => append(self.common_dir(), name, which, &line),
+            Some(_) => append(self.common_dir(), name, rules, &line),
             None => Ok(()),
         };
         let heads = match head {
-            Some(head) if *head == update.name => append(self.git_dir(), b"HEAD", which, &line),
+            Some(head) if *head == update.name => append(self.git_dir(), b"HEAD", rules, &line),
             Some(_) | None => Ok(()),
         };
         own.and(heads)
     }
 }
 
-fn append(git_dir: &Path, name: &[u8], which: LogRefs, line: &[u8]) -> Result<(), StoreError> {
+/// How logs are begun.
+#[derive(Clone, Copy)]
+struct Rules {
+    which: LogRefs,
+    sharing: Sharing,
+}
+
+fn append(git_dir: &Path, name: &[u8], rules: Rules, line: &[u8]) -> Result<(), StoreError> {
     let Ok(name_path) = name.to_path() else { return Ok(()) };
     let path = git_dir.join("logs").join(name_path);
-    if !path.is_file() {
-        if !which.begins(name) {
+    let is_new = !path.is_file();
+    if is_new {
+        if !rules.which.begins(name) {
             return Ok(());
         }
         // Where a folder of logs was, a ref of that name may be now.
         fsio::remove_empty_folders(&path);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).doing("create", folder)?;
+            rules.sharing.create_folders(folder).doing("create", folder)?;
         }
     }
     let mut log = OpenOptions::new().create(true).append(true).open(&path).doing("open", &path)?;
+    if is_new {
+        rules.sharing.share(&path);
+    }
     log.write_all(line).doing("write", &path)
 }
 

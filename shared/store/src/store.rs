@@ -308,9 +308,10 @@ impl Store {
     /// [`StoreError::ReadOnly`] without the right to write; otherwise as [`Store::objects`].
     pub fn quarantine(&self) -> Result<Quarantine, StoreError> {
         let backlog = Arc::clone(self.backlog()?);
-        let receive = Arc::clone(&self.config()?.receive);
+        let config = self.config()?;
+        let receive = Arc::clone(&config.receive);
         let quarantine = Quarantine::new(&self.common_dir, self.database()?, backlog, self.kind);
-        Ok(quarantine.receiving(receive))
+        Ok(quarantine.receiving(receive).shared(config.sharing))
     }
 
     /// Where packs for fetches come from.

@@ -3,6 +3,9 @@
 //! Twins with one configuration, one behind our server and one behind git's, get the same requests; the answers are
 //! compared line by line.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
+
 use zit_tests::{Git, Peer, Run, Server, World, http};
 
 /// One repository behind our server and its twin behind git's, and a clone that pushes to both.
@@ -408,4 +411,48 @@ fn a_repository_that_needs_more_than_is_known_is_not_served() {
     ours.ok(["config", "extensions.frotz", "true"]);
     let _ = twins.clone.fails(["ls-remote", &twins.server.url("later.git")]);
     assert!(twins.server.log().contains("it needs the extension"), "{}", twins.server.log());
+}
+/// The modes of what lies below a folder of a repository, by path; objects by whether they are files or folders.
+fn modes(repository: &Git, folder: &str) -> BTreeMap<String, BTreeSet<u32>> {
+    let (root, mut found) = (repository.dir().join(folder), BTreeMap::new());
+    let mut todo = vec![root.clone()];
+    while let Some(path) = todo.pop() {
+        let meta = std::fs::symlink_metadata(&path).expect("nobody removes it");
+        let name = match folder {
+            "objects" => if meta.is_dir() { "folders" } else { "files" }.to_owned(),
+            _ => path.strip_prefix(repository.dir()).expect("it is below").display().to_string(),
+        };
+        let mode = meta.permissions().mode() & 0o7777;
+        found.entry(name).or_insert_with(BTreeSet::new).insert(mode);
+        if meta.is_dir() {
+            let entries = std::fs::read_dir(&path).expect("it is a folder");
+            todo.extend(entries.map(|entry| entry.expect("it is listed").path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn new_files_are_shared_as_the_configuration_says() {
+    for value in ["umask", "group", "all", "0640", "0600"] {
+        let twins = Twins::new();
+        twins.set("core.sharedRepository", value);
+        twins.set("core.logAllRefUpdates", "true");
+        for repository in [&twins.ours, &twins.theirs] {
+            repository.ok(["pack-refs", "--all"]);
+        }
+        twins.clone.commit("More", &[("deep/down/b.txt", value)]);
+        twins.push(&["HEAD:refs/heads/one/two/three", "HEAD:refs/heads/main", ":refs/heads/old"]);
+        // What is stopped has written all that it owes.
+        let Twins { world: _world, server, peer: _peer, ours, theirs, .. } = twins;
+        drop(server);
+        for folder in ["refs/heads/one", "refs/heads/main", "packed-refs", "logs/refs/heads/one"] {
+            assert_eq!(modes(&ours, folder), modes(&theirs, folder), "{value}");
+        }
+        // Which files hold the objects differs.
+        let (ours, theirs) = (modes(&ours, "objects"), modes(&theirs, "objects"));
+        for (kind, modes) in ours {
+            assert!(modes.is_subset(&theirs[&kind]), "{value}: {modes:?} {theirs:?}");
+        }
+    }
 }

@@ -22,6 +22,7 @@ impl Backlog {
         debt: &Debt,
         packer: &mut Packer,
     ) -> Result<BTreeMap<RefName, Option<Oid>>, StoreError> {
+        packer.sharing = self.config.current()?.sharing;
         packer.write(&debt.objects, debt.seq)?;
         crash_point("settle.objects");
         let unpaid = self.write_refs(&debt.refs)?;
@@ -119,7 +120,8 @@ impl Backlog {
         let file = folder.join(file);
         fsio::remove_file(&file)?;
         fsio::write_unflushed(&file, content)?;
-        let mut lock = Lock::planned(&self.git_dir, file, target);
+        let sharing = self.config.current()?.sharing;
+        let mut lock = Lock::planned(&self.git_dir, file, target).shared(sharing);
         lock.take(wait).map_err(LockError::into_store)?;
         Ok(lock)
     }

@@ -21,6 +21,7 @@ use crate::error::{Doing, StoreError};
 use crate::fetch::write_header;
 use crate::fsio;
 use crate::quarantine::{self, PREFIX};
+use crate::sharing::Sharing;
 
 /// What git gives a pack, before the umask: nobody writes to it again.
 const MODE: u32 = 0o444;
@@ -34,6 +35,8 @@ pub(super) struct Packer {
     kind: gix_hash::Kind,
     /// The `.keep` files of packs, each with the last record whose refs need it.
     kept: BTreeMap<PathBuf, u64>,
+    /// Who may read the packs.
+    pub(super) sharing: Sharing,
 }
 
 /// The objects of a pack, as its entries are written.
@@ -41,7 +44,7 @@ type Entries = BTreeMap<ObjectId, Vec<u8>>;
 
 impl Packer {
     pub(super) fn new(objects_dir: PathBuf, kind: gix_hash::Kind) -> Self {
-        Self { objects_dir, kind, kept: BTreeMap::new() }
+        Self { objects_dir, kind, kept: BTreeMap::new(), sharing: Sharing::Umask }
     }
 
     /// Makes the objects visible, flushed, and keeps them until the refs of record `seq` are in their files.
@@ -144,6 +147,7 @@ impl Packer {
         file.write_all(bytes).doing("write", file.path())?;
         file.as_file().sync_all().doing("flush", file.path())?;
         let path = file.path().to_owned();
+        self.sharing.share(&path);
         file.persist(to).map(drop).map_err(|error| error.error).doing("rename", &path)
     }
 }

@@ -57,6 +57,7 @@ impl PackedLock {
         let next = packed::without(&content, deleted);
         if next != content {
             fsio::write_new(&file, &next)?;
+            self.lock.sharing().share(&file);
             self.next = Some(file);
         }
         Ok(())

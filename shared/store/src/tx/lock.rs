@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Doing, StoreError};
 use crate::fsio;
+use crate::sharing::Sharing;
 
 /// How often folders that vanish while a lock is being taken are created again.
 const FOLDER_ATTEMPTS: u32 = 8;
@@ -26,6 +27,7 @@ pub(crate) struct Lock {
     held: bool,
     /// Files are still to be removed.
     open: bool,
+    sharing: Sharing,
 }
 
 /// Why a lock was not taken.
@@ -49,7 +51,24 @@ impl LockError {
 impl Lock {
     /// A lock that is not taken yet. `file` need not exist until then; `target` lies in `git_dir`.
     pub(crate) fn planned(git_dir: &Path, file: PathBuf, target: PathBuf) -> Self {
-        Self { git_dir: git_dir.to_owned(), file, target, held: false, open: true }
+        Self {
+            git_dir: git_dir.to_owned(),
+            file,
+            target,
+            held: false,
+            open: true,
+            sharing: Sharing::Umask,
+        }
+    }
+
+    /// With files and folders that others may use as the configuration says.
+    pub(crate) fn shared(mut self, sharing: Sharing) -> Self {
+        self.sharing = sharing;
+        self
+    }
+
+    pub(crate) fn sharing(&self) -> Sharing {
+        self.sharing
     }
 
     pub(crate) fn target(&self) -> &Path {
@@ -68,6 +87,7 @@ impl Lock {
             self.held = true;
             return Ok(());
         }
+        self.sharing.share(&self.file);
         let started = Instant::now();
         let (mut pause, mut folders) = (FIRST_PAUSE, 0);
         loop {
@@ -103,7 +123,7 @@ impl Lock {
     /// Creates the folders above the target.
     fn create_folder(&self) -> Result<(), LockError> {
         let Some(parent) = self.target.parent() else { return Ok(()) };
-        match fs::create_dir_all(parent) {
+        match self.sharing.create_folders(parent) {
             Ok(()) => Ok(()),
             Err(error)
                 if matches!(

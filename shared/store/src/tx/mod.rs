@@ -277,6 +277,7 @@ impl Store {
 impl Prepared<'_> {
     /// Writes what the refs shall hold, for their locks.
     fn plan(&mut self, mut updates: Vec<&RefUpdate>) -> Result<(), StoreError> {
+        let sharing = self.store.config()?.sharing;
         updates.sort_by(|a, b| a.name.cmp(&b.name));
         for (i, update) in updates.into_iter().enumerate() {
             let file = self.ledger.folder.join(i.to_string());
@@ -286,7 +287,8 @@ impl Prepared<'_> {
                 self.store.common_dir(),
                 file,
                 self.store.refs.path(update.name.as_bstr()),
-            );
+            )
+            .shared(sharing);
             self.steps.push(Step { update: update.clone(), lock });
         }
         crash_point("tx.planned");
@@ -316,9 +318,10 @@ impl Prepared<'_> {
         let file = self.ledger.folder.join("packed");
         let written = fsio::write_unflushed(&file, b"");
         self.noting(written)?;
-        let mut lock =
-            Lock::planned(self.store.common_dir(), file, self.store.refs.packed.path().to_owned());
-        let taken = lock.take(self.store.config()?.packed_refs_wait);
+        let config = self.store.config()?;
+        let target = self.store.refs.packed.path().to_owned();
+        let mut lock = Lock::planned(self.store.common_dir(), file, target).shared(config.sharing);
+        let taken = lock.take(config.packed_refs_wait);
         self.packed = Some(PackedLock::new(lock));
         match taken {
             Ok(()) => Ok(Vec::new()),
@@ -421,9 +424,11 @@ pub(crate) fn set_head(
     let file = ledger.folder.join("head");
     ledger.unfinished = true;
     fsio::write_new(&file, &content)?;
-    let mut lock = Lock::planned(store.common_dir(), file, store.refs.head_path().to_owned());
+    let lock = Lock::planned(store.common_dir(), file, store.refs.head_path().to_owned());
     ledger.unfinished = false;
-    lock.take(store.config()?.ref_lock_wait).map_err(LockError::into_store)?;
+    let config = store.config()?;
+    let mut lock = lock.shared(config.sharing);
+    lock.take(config.ref_lock_wait).map_err(LockError::into_store)?;
     lock.publish().inspect_err(|_| ledger.unfinished = true)?;
     fsio::sync(store.git_dir())
 }

@@ -198,8 +198,9 @@ fn lock_again(
         tracing::warn!(name = %update.name, "a committed update lost its name to another program");
         return Ok(None);
     }
-    let mut lock = Lock::planned(store.common_dir(), file, target);
-    match lock.take(store.config()?.ref_lock_wait) {
+    let config = store.config()?;
+    let mut lock = Lock::planned(store.common_dir(), file, target).shared(config.sharing);
+    match lock.take(config.ref_lock_wait) {
         Ok(()) => Ok(Some(lock)),
         Err(LockError::Blocked(_)) => {
             tracing::warn!(name = %update.name, "a committed update lost its name to another program");
@@ -212,8 +213,9 @@ fn lock_again(
 fn lock_packed_again(store: &Store, ledger: &Ledger) -> Result<Lock, StoreError> {
     let file = ledger.folder.join("packed");
     fsio::write_unflushed(&file, b"")?;
-    let mut lock = Lock::planned(store.common_dir(), file, store.refs.packed.path().to_owned());
-    lock.take(store.config()?.packed_refs_wait).map_err(LockError::into_store)?;
+    let (config, target) = (store.config()?, store.refs.packed.path().to_owned());
+    let mut lock = Lock::planned(store.common_dir(), file, target).shared(config.sharing);
+    lock.take(config.packed_refs_wait).map_err(LockError::into_store)?;
     Ok(lock)
 }
 
