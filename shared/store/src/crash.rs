@@ -15,6 +15,7 @@ pub const CRASH_POINTS: &[&str] = &[
     "tx.locked",
     "tx.verified",
     "tx.staged",
+    "journal.written",
     "tx.journaled",
     "tx.renamed",
     "tx.done",
@@ -49,6 +50,14 @@ pub fn crash_point(name: &'static str) {
     {
         std::process::abort();
     }
+}
+
+/// A limit, in bytes, which a debug build takes from the environment, so that a test need not write so much to get there.
+pub(crate) fn limit(name: &'static str, default: u64) -> u64 {
+    if !cfg!(debug_assertions) {
+        return default;
+    }
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 fn parse(at: &str) -> Planned {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use super::Backlog;
-use crate::crash::crash_point;
+use crate::crash::{crash_point, limit};
 use crate::error::{Doing, StoreError};
 use crate::journal::{Journal, Seq};
 use crate::tx::encode_state;
@@ -46,7 +46,8 @@ impl Backlog {
             (state.followed.clone(), Seq(state.settled))
         };
         let Some(Followed { journal, base, size, seq }) = followed else { return Ok(()) };
-        if journal.size().saturating_sub(size) < CHECKPOINT_BYTES || settled <= seq {
+        let due = limit("ZIT_CHECKPOINT_BYTES", CHECKPOINT_BYTES);
+        if journal.size().saturating_sub(size) < due || settled <= seq {
             return Ok(());
         }
         let folder = File::open(&self.git_dir).doing("open", &self.git_dir)?;
@@ -54,7 +55,7 @@ impl Backlog {
         crash_point("checkpoint.flushed");
         journal.checkpoint(settled, &encode_state(base))?;
         crash_point("checkpoint.written");
-        if journal.size() > KEPT_BYTES {
+        if journal.size() > limit("ZIT_KEPT_BYTES", KEPT_BYTES) {
             // The checkpoint before stays good to fall back to.
             journal.retire(seq)?;
         }

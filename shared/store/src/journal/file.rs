@@ -19,6 +19,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::crash::crash_point;
+
 use super::disk::{Disk, DiskFile, Open};
 use super::error::{Doing, JournalError};
 use super::frame::{self, HEADER, Header, Look};
@@ -282,6 +284,7 @@ impl FileSlots {
             }
             written => written?,
         }
+        crash_point("journal.written");
         // No room is no excuse here: which bytes are on disk is unknown.
         file.sync().map_err(|source| failed("flush", &path, source))?;
         if begins {

@@ -70,7 +70,7 @@ pub struct JournalOptions {
 impl Default for JournalOptions {
     /// Segments of 16 MiB.
     fn default() -> Self {
-        Self { segment_bytes: 16 << 20 }
+        Self { segment_bytes: crate::crash::limit("ZIT_SEGMENT_BYTES", 16 << 20) }
     }
 }
 

@@ -163,7 +163,7 @@ fn carry_out(
 /// How a ref's file stands to the journal.
 enum Standing {
     There,
-    /// It holds an earlier value, or none that can be read.
+    /// It holds an earlier value, or none that can be read; one that is to go counts as holding an earlier value.
     Behind(Option<Oid>),
     /// It holds a value that the journal does not know.
     Overtaken(Option<Oid>),
@@ -171,8 +171,12 @@ enum Standing {
 
 fn standing(store: &Store, name: &RefName, chain: &Chain) -> Result<Standing, StoreError> {
     let found = match store.refs.filed(name.as_bstr())? {
-        // A power failure leaves a file of the right name and no content.
-        Some(Value::Broken) => return Ok(Standing::Behind(None)),
+        // A power failure leaves a file of the right name and no content, also where it is to go.
+        Some(Value::Broken) => {
+            let gone = chain.last.is_none();
+            let earlier = chain.before.iter().rev().copied().flatten().next();
+            return Ok(Standing::Behind(earlier.filter(|_| gone)));
+        }
         Some(Value::Symbolic(_)) => return Ok(Standing::Overtaken(None)),
         Some(Value::Oid(oid)) => Some(oid),
         None => None,

@@ -128,8 +128,15 @@ fn opened(repo: &Repo) -> BTreeMap<String, String> {
 
 /// Whether a transaction that died there has happened.
 fn is_committed(point: &str) -> bool {
-    let after =
-        ["tx.journaled", "tx.renamed", "tx.done", "settle.packed", "settle.objects", "settle.refs"];
+    let after = [
+        "journal.written",
+        "tx.journaled",
+        "tx.renamed",
+        "tx.done",
+        "settle.packed",
+        "settle.objects",
+        "settle.refs",
+    ];
     after.contains(&point)
 }
 

@@ -177,6 +177,22 @@ fn after_a_power_failure_refs_whose_renames_were_lost_are_moved_again() {
 }
 
 #[test]
+fn after_a_power_failure_a_torn_file_of_a_deleted_ref_goes() {
+    let repo = Repo::new();
+    let a = repo.commit(&[], &[], "a");
+    let store = repo.referee();
+    commit(&store, &[create("refs/heads/x", a)]).unwrap();
+    commit(&store, &[delete("refs/heads/x", a)]).unwrap();
+    drop(store);
+    let file = repo.path.join("refs/heads/x");
+    std::fs::write(&file, "").unwrap();
+    power_failure(&repo, |_| false);
+    drop(repo.referee());
+    assert!(!file.exists());
+    repo.git(&["fsck", "--strict"]);
+}
+
+#[test]
 fn a_ref_that_another_program_moved_is_left_and_journaled_as_overridden() {
     let repo = Repo::new();
     let (a, b) = (repo.commit(&[], &[], "a"), repo.commit(&[("f", "1")], &[], "b"));

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
 
 mod answers;
+mod campaign;
 mod connected;
 mod crash;
 mod fetch;
