@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Now, Oid, RefChange, RefName, RefUpdate, refs};
@@ -44,7 +44,7 @@ pub(crate) enum Event {
 }
 
 /// What a push must know to be expanded and studied.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Brief {
     pub(crate) mainline: Option<RefName>,
     pub(crate) current: Option<Oid>,
@@ -105,6 +105,22 @@ fn log(error: &StoreError) {
     tracing::warn!(error = error as &dyn std::error::Error, "cannot flush the journal");
 }
 
+impl View {
+    /// What a push must know of it.
+    pub(crate) fn brief(&self) -> Brief {
+        let diverged = self.diverged.zip(self.current);
+        Brief {
+            mainline: self.mainline.clone(),
+            current: self.current,
+            diverged: diverged
+                .map(|(Strayed(mainline), current)| Refusal::Diverged { mainline, current }),
+        }
+    }
+}
+
+/// The last brief, for whoever can do with one that may be out of date: what is judged after all is looked at again.
+pub(crate) type Board = Arc<RwLock<Arc<Brief>>>;
+
 /// The referee of one repository.
 pub(crate) struct Actor {
     pub(crate) store: Arc<Store>,
@@ -112,6 +128,7 @@ pub(crate) struct Actor {
     pub(crate) footprinter: Arc<Footprinter>,
     pub(crate) view: View,
     pub(crate) seen: Seen,
+    pub(crate) board: Board,
     /// The refs may say something else than the view, which is rebuilt before it is looked at again.
     pub(crate) suspect: bool,
     /// A flush failed: what pushes that wait for one have done is lost, as far as anybody can tell.
@@ -142,6 +159,7 @@ impl Actor {
             {
                 tracing::warn!(%error, "cannot look at the repository");
             }
+            self.publish();
             self.answer(event, &mut waiting);
         }
         self.flush(&mut waiting);
@@ -163,6 +181,7 @@ impl Actor {
             Event::Land(landing, composed, back) => {
                 let landed = land(self, &landing, composed);
                 self.seen.save(&self.view);
+                self.publish();
                 drop(back.send(landed));
             }
             Event::Own(agent, back) => drop(back.send(self.own(&agent))),
@@ -180,6 +199,7 @@ impl Actor {
         let failed = std::mem::take(&mut self.lost) || self.store.flush().inspect_err(log).is_err();
         self.suspect |= failed;
         self.seen.save(&self.view);
+        self.publish();
         for (decided, back) in waiting.drain(..) {
             let decided = if failed { decided.and(Err(RefereeError::Suspect)) } else { decided };
             drop(back.send(decided));
@@ -205,14 +225,17 @@ impl Actor {
         Ok(())
     }
 
-    fn brief(&self) -> Brief {
-        let diverged = self.view.diverged.zip(self.view.current);
-        Brief {
-            mainline: self.view.mainline.clone(),
-            current: self.view.current,
-            diverged: diverged
-                .map(|(Strayed(mainline), current)| Refusal::Diverged { mainline, current }),
+    /// Puts up a new brief where it says something else.
+    fn publish(&self) {
+        let brief = self.brief();
+        let known = self.board.read().is_ok_and(|board| **board == brief);
+        if !known {
+            *self.board.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(brief);
         }
+    }
+
+    fn brief(&self) -> Brief {
+        self.view.brief()
     }
 
     fn decide(&mut self, proposal: Proposal) -> Result<Decided, RefereeError> {

@@ -18,6 +18,7 @@
 mod actor;
 mod answer;
 mod carry_out;
+mod claims;
 mod clock;
 mod denied;
 mod documents;

@@ -28,7 +28,7 @@ pub(crate) fn view(store: &Store, footprinter: &Footprinter, now: Now) -> Result
     for stored in store.refs_below("refs/zit/")? {
         match refs::address(&stored.name) {
             Address::Claim(key) => match claim(&objects, &key, stored.oid, now) {
-                Ok(claim) => drop(view.claims.insert(key, claim)),
+                Ok(claim) => view.claims.insert(key, claim),
                 Err(error) => tracing::warn!(name = %stored.name, error, "claim skipped"),
             },
             Address::AgentState(agent) => {

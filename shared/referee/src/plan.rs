@@ -116,7 +116,7 @@ impl Plan {
         step: &Step,
         made: &mut Quarantine,
     ) -> Result<(), StoreError> {
-        let Ground { actor, push, objects, now } = *ground;
+        let Ground { actor, objects, now, .. } = *ground;
         match step {
             Step::Update { update, item } => {
                 self.item(ground, &origin, update, item);
@@ -144,7 +144,6 @@ impl Plan {
                 }
                 self.effects.push(Effect::Claim(key, Some(standing(grant, oid, now))));
                 self.done.granted.push((grant.clone(), oid));
-                self.meet(actor, &grant.record.agent, push.principal());
             }
             Step::Renew { resource, .. } => self.effects.push(Effect::Renew(resource.key())),
             Step::Release { resource, oid } => {
@@ -451,6 +450,9 @@ impl Plan {
 
     /// Writes the state of every agent that this transaction touches.
     fn states(&mut self, actor: &Actor, made: &mut Quarantine, now: Now) -> Result<(), StoreError> {
+        if self.agents.is_empty() {
+            return Ok(());
+        }
         let items = self.items(actor);
         let mut written = Vec::new();
         for (agent, record) in &self.agents {
@@ -474,8 +476,8 @@ impl Plan {
             match effect {
                 Effect::Item(name, Some(item)) => drop(actor.view.items.insert(name, item)),
                 Effect::Item(name, None) => drop(actor.view.items.remove(&name)),
-                Effect::Claim(key, Some(claim)) => drop(actor.view.claims.insert(key, claim)),
-                Effect::Claim(key, None) => drop(actor.view.claims.remove(&key)),
+                Effect::Claim(key, Some(claim)) => actor.view.claims.insert(key, claim),
+                Effect::Claim(key, None) => actor.view.claims.remove(&key),
                 Effect::Renew(key) => {
                     if let Some(claim) = actor.view.claims.get_mut(&key) {
                         claim.renewed = now.monotonic;
@@ -502,7 +504,10 @@ impl Plan {
 
 /// A push of the owner that touches a claim's item or resource starts its lease anew. Source: `spec/claims.md`, "Renew".
 fn renew_touched(actor: &mut Actor, opened: &[OpenItem], now: Now) {
-    for claim in actor.view.claims.values_mut() {
+    if opened.is_empty() {
+        return;
+    }
+    for (_, claim) in actor.view.claims.iter_mut() {
         let touches = |item: &OpenItem| {
             item.agent == claim.record.agent
                 && (item.item == claim.record.item

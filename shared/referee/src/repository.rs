@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use bstr::BStr;
@@ -20,7 +20,7 @@ use zit_store::{
 use zit_wire::ls_refs::Prefixes;
 use zit_wire::receive::PushRequest;
 
-use crate::actor::{Actor, Brief, Decided, Event, Outcome, Proposal, Status};
+use crate::actor::{Actor, Board, Brief, Decided, Event, Outcome, Proposal, Status};
 use crate::answer::{self, Accepted, PushAnswer};
 use crate::carry_out::millis;
 use crate::clock::{BootClock, Clock};
@@ -49,6 +49,7 @@ pub struct Repository {
     footprinter: Arc<Footprinter>,
     /// One change is composed at a time: a race would only compose again.
     landing: Mutex<()>,
+    board: Board,
     events: Option<Sender<Event>>,
     actor: Option<JoinHandle<()>>,
 }
@@ -90,12 +91,14 @@ impl Repository {
         seen.save(&view);
         let highest = view.claims.values().map(|claim| claim.record.epoch).max().unwrap_or(0);
         store.skip_to(highest, millis(clock.now()))?;
+        let board = Arc::new(RwLock::new(Arc::new(view.brief())));
         let actor = Actor {
             store: Arc::clone(&store),
             clock: Arc::clone(&clock),
             footprinter: Arc::clone(&footprinter),
             view,
             seen,
+            board: Arc::clone(&board),
             suspect: false,
             lost: false,
         };
@@ -109,6 +112,7 @@ impl Repository {
             clock,
             footprinter,
             landing: Mutex::new(()),
+            board,
             events: Some(events),
             actor: Some(thread),
         })
@@ -257,7 +261,7 @@ impl Repository {
             }
         };
         for _ in 0..MAX_ROUNDS {
-            let brief = self.ask(Event::Brief)?;
+            let brief = self.last_brief();
             let mut push =
                 self.expand(caller, request, options.clone(), incoming.as_ref(), &brief)?;
             for (n, why) in &incomplete {
@@ -297,7 +301,7 @@ impl Repository {
     /// The granted resources that current does not have. They may be claimed; a mistyped one should not go unnoticed.
     fn absent(&self, outcome: &Outcome) -> Result<Vec<Resource>, RefereeError> {
         let granted = &outcome.done.granted;
-        let (false, Some(current)) = (granted.is_empty(), self.ask(Event::Brief)?.current) else {
+        let (false, Some(current)) = (granted.is_empty(), self.last_brief().current) else {
             return Ok(Vec::new());
         };
         let objects = self.store.objects()?;
@@ -517,6 +521,11 @@ impl Repository {
             (None, Some(current)) => Ok(current),
             (None, None) => Err(Refusal::NotMainline { mainline: brief.mainline }),
         })
+    }
+
+    /// What the actor said last. Whatever it leads to is judged against what the actor knows then.
+    fn last_brief(&self) -> Arc<Brief> {
+        Arc::clone(&self.board.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn ask<T>(&self, event: impl FnOnce(Sender<T>) -> Event) -> Result<T, RefereeError> {

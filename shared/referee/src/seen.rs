@@ -76,7 +76,7 @@ impl Seen {
             // A moment that lies ahead is of another clock.
             moments.get(&(kind, name, oid.to_string())).filter(|at| **at <= now).copied()
         };
-        for (key, claim) in &mut view.claims {
+        for (key, claim) in view.claims.iter_mut() {
             if let Some(at) = find("claim", key.clone(), claim.oid) {
                 claim.renewed = at;
             }
@@ -129,7 +129,7 @@ impl Kept {
     fn text_of(&self, view: &View) -> String {
         let start = Instant::at(Duration::ZERO);
         let mut text = format!("{MAGIC}{}\n", self.boot);
-        for (key, claim) in &view.claims {
+        for (key, claim) in view.claims.iter() {
             let millis = claim.renewed.since(start).as_millis();
             text.push_str(&format!("claim {key} {} {millis}\n", claim.oid));
         }

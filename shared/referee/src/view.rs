@@ -3,7 +3,7 @@
 //! Only the actor changes a [`View`]; judging reads it. Everything in it can be rebuilt from refs, except when each
 //! claim was last renewed: a restart counts as a fresh observation, unless `seen` knows better.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use zit_model::document::ClaimRecord;
 use zit_model::settings::{Policy, Settings};
 use zit_model::{AgentId, Instant, ItemId, Oid, Principal, RefName, Resource};
 
+use crate::claims::Claims;
 use crate::verdict::{Hold, Holder};
 
 /// Everything that judging looks at.
@@ -26,7 +27,7 @@ pub(crate) struct View {
     /// What `zit.toml` of current settles.
     pub settings: Settings,
     /// Claims by key.
-    pub claims: BTreeMap<String, Claim>,
+    pub claims: Claims,
     /// Agents that have spoken.
     pub agents: BTreeMap<AgentId, AgentRecord>,
     /// Work that has not landed, by the ref that carries it.
@@ -109,10 +110,10 @@ impl View {
         now: Instant,
     ) -> Vec<Holder> {
         self.claims
-            .values()
-            .filter(|claim| claim.record.agent != *agent && claim.left(now).is_some())
-            .filter(|claim| claim.record.resource.claim_overlaps(resource))
-            .map(|claim| claim.holder(now))
+            .on(resource.path())
+            .filter(|(_, claim)| claim.record.agent != *agent && claim.left(now).is_some())
+            .filter(|(_, claim)| claim.record.resource.claim_overlaps(resource))
+            .map(|(_, claim)| claim.holder(now))
             .collect()
     }
 
@@ -126,7 +127,7 @@ impl View {
         now: Instant,
     ) -> BTreeMap<String, Oid> {
         self.claims
-            .iter()
+            .on(resource.path())
             .filter(|(_, claim)| claim.record.agent != *agent && claim.left(now).is_none())
             .filter(|(_, claim)| claim.record.resource != *resource)
             .filter(|(_, claim)| claim.record.resource.claim_overlaps(resource))
@@ -185,8 +186,11 @@ impl View {
         footprint: &Footprint,
         now: Instant,
     ) -> Vec<Holder> {
-        self.claims
-            .values()
+        let paths: BTreeSet<&str> = footprint.writes.keys().map(Resource::path).collect();
+        let claims: BTreeMap<&String, &Claim> =
+            paths.into_iter().flat_map(|path| self.claims.on(path)).collect();
+        claims
+            .into_values()
             .filter(|claim| Some(&claim.record.agent) != agent && claim.left(now).is_some())
             .filter(|claim| {
                 footprint.writes.keys().any(|w| w.claim_overlaps(&claim.record.resource))
@@ -198,7 +202,7 @@ impl View {
     /// Goes on from `before` with what refs do not say: since when a claim or an item that did not change stands. Looking
     /// at the refs again is no observation of their owners.
     pub(crate) fn keep_times(&mut self, before: &Self) {
-        for (key, claim) in &mut self.claims {
+        for (key, claim) in self.claims.iter_mut() {
             if let Some(known) = before.claims.get(key).filter(|known| known.oid == claim.oid) {
                 claim.renewed = known.renewed;
             }

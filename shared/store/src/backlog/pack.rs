@@ -54,8 +54,11 @@ impl Packer {
         seq: u64,
     ) -> Result<(), StoreError> {
         let mut entries = Entries::new();
+        // One for all: to set one up costs more than most objects do.
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
         for (id, (kind, data)) in objects {
-            entries.insert(*id, entry(*kind, data).map_err(|error| failed(&error))?);
+            let entry = entry(*kind, data, &mut encoder).map_err(|error| failed(&error))?;
+            entries.insert(*id, entry);
         }
         if entries.is_empty() {
             return Ok(());
@@ -152,12 +155,14 @@ impl Packer {
     }
 }
 
-fn entry(kind: crate::Kind, data: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut entry = Vec::with_capacity(data.len() / 2 + 32);
-    write_header(kind, data.len(), &mut entry);
-    let mut encoder = ZlibEncoder::new(entry, Compression::fast());
+fn entry(
+    kind: crate::Kind,
+    data: &[u8],
+    encoder: &mut ZlibEncoder<Vec<u8>>,
+) -> std::io::Result<Vec<u8>> {
+    write_header(kind, data.len(), encoder.get_mut());
     encoder.write_all(data)?;
-    encoder.finish()
+    encoder.reset(Vec::new())
 }
 
 /// A number of the format. A pack of the journal's is far from its bound.
