@@ -15,6 +15,7 @@ const JOURNAL: &[&str] = &["zit/journal", "zit/settle", "zit/settled"];
 /// A running referee has first put there what it owes; its journal, and what belongs to that, is not listed.
 pub fn file_list(dir: &Path) -> Vec<String> {
     git::settled(dir);
+    git::let_go(dir);
     let mut names = Vec::new();
     let mut open = vec![PathBuf::new()];
     while let Some(folder) = open.pop() {

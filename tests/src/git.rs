@@ -265,6 +265,22 @@ impl fmt::Display for Run {
 /// How long a referee may take to put what it acknowledged into files, before the test goes on as if it had.
 const SETTLES: Duration = Duration::from_secs(20);
 
+/// Waits until a referee has taken away the `.keep` files of packs, which it does a moment after all refs are in files.
+pub(crate) fn let_go(folder: &Path) {
+    let packs = folder.join("objects/pack");
+    let since = Instant::now();
+    let is_ours = |entry: fs::DirEntry| {
+        let path = entry.path();
+        path.extension().is_some_and(|extension| extension == "keep")
+            && fs::read(path).is_ok_and(|words| words.starts_with(b"zit:"))
+    };
+    while since.elapsed() < SETTLES
+        && fs::read_dir(&packs).is_ok_and(|files| files.flatten().any(is_ours))
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Waits until the files of a repository with a running referee show everything: stock git looks at files only.
 pub(crate) fn settled(folder: &Path) {
     let zit = folder.join("zit");

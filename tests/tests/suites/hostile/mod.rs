@@ -1,11 +1,13 @@
 //! Bad input: each piece gets a clear `ng` line or HTTP error, the server lives on, and the
 //! repository's folder holds exactly the files that it held before.
 //!
-//! `pushes` sends bad bodies in good requests, `requests` sends bad requests. Both start from a
-//! [`Target`] that has answered a good push.
+//! `pushes` sends bad bodies in good requests, `requests` sends bad requests, and `table` lists more of both, each with
+//! the answer that it gets. All start from a [`Target`] that has answered a good push.
 
+mod pack;
 mod pushes;
 mod requests;
+mod table;
 
 use std::time::{Duration, Instant};
 

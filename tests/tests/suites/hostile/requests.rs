@@ -23,7 +23,7 @@ fn half_sent_bodies_leave_nothing() {
     let length = format!("Content-Length: {}", body.len());
     for encoding in [length.as_str(), "Transfer-Encoding: chunked"] {
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: x\r\n{encoding}\r\n\
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\n{encoding}\r\n\
              Content-Type: application/x-git-receive-pack-request\r\n\r\n"
         );
         for cut in [0, 1, 3, 50, body.len() / 2, body.len() - 10, body.len() - 1] {
