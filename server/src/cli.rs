@@ -46,6 +46,8 @@ pub(crate) enum Command {
     },
     /// Show what a repository has acknowledged, one transaction a line
     Log(LogArgs),
+    /// Look a repository over, and say what is wrong and what to do; exit with 1 if anything is
+    Check(CheckArgs),
     /// Hold one conversation with a git client over standard input and output, as ssh has it
     Stdio(StdioArgs),
     /// Play two agents against a repository made for the occasion, and show what each of them sees
@@ -91,6 +93,18 @@ pub(crate) struct LogArgs {
     /// Check every record and checkpoint, and show none
     #[arg(long, conflicts_with = "since")]
     pub(crate) verify: bool,
+}
+
+/// The options of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The repository; a server may have it open
+    #[arg(value_name = "REPO")]
+    pub(crate) path: PathBuf,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// The options of `stdio`.
@@ -164,6 +178,7 @@ mod tests {
           serve  Serve the repositories below a directory until stopped
           init   Create an empty bare repository
           log    Show what a repository has acknowledged, one transaction a line
+          check  Look a repository over, and say what is wrong and what to do; exit with 1 if anything is
           stdio  Hold one conversation with a git client over standard input and output, as ssh has it
           demo   Play two agents against a repository made for the occasion, and show what each of them sees
           help   Print this message or the help of the given subcommand(s)

@@ -154,7 +154,7 @@ fn word(text: &BStr, also: &str) -> String {
 }
 
 /// The object as one line of ASCII.
-fn json(object: &impl Serialize) -> String {
+pub(crate) fn json(object: &impl Serialize) -> String {
     let text = serde_json::to_string(object).expect("structs with text as keys always serialize");
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {

@@ -2,11 +2,12 @@
 //!
 //! Reads the command line and hands each command to its module: [`serve`] for the server itself, [`stdio`] for one
 //! conversation over its streams, the store for `init`.
-//! Exit codes: 0 done, 2 error. Errors go to standard error as an `error:` line and, where there is a next step, a
+//! Exit codes: 0 done, 1 where the answer is no, 2 error. Errors go to standard error as an `error:` line and, where there is a next step, a
 //! `hint:` line. Standard output carries what a script waits for, and nothing else.
 //!
 //! Never judges anything: what a push may do is decided behind one door, `zit_referee::Repository`.
 
+mod check;
 mod cli;
 mod config;
 mod connection;
@@ -32,8 +33,11 @@ use crate::demo::DemoError;
 use crate::serve::ServeError;
 use crate::stdio::StdioError;
 
-/// The exit code of an error. 1 is kept for a command whose answer is no.
+/// The exit code of an error.
 pub(crate) const ERROR: u8 = 2;
+
+/// The exit code of a command whose answer is no.
+const NO: u8 = 1;
 
 /// Why a command did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +53,8 @@ enum Failure {
     #[error(transparent)]
     Demo(#[from] DemoError),
     #[error(transparent)]
+    Check(#[from] check::CheckError),
+    #[error(transparent)]
     Log(#[from] log::LogError),
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
@@ -61,6 +67,7 @@ impl Failure {
             Self::Serve(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Demo(error) => error.hint(),
+            Self::Check(error) => error.hint(),
             Self::Log(error) => error.hint(),
             Self::Stdio(_) | Self::Output(_) => None,
         }
@@ -82,6 +89,10 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.command {
         Command::Serve(args) => serve::serve(&Config::check(args)?)?,
         Command::Log(args) => log::run(args, &mut io::BufWriter::new(io::stdout().lock()))?,
+        Command::Check(args) => {
+            let sound = check::run(args, &mut io::BufWriter::new(io::stdout().lock()))?;
+            return Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(NO) });
+        }
         Command::Stdio(args) => return Ok(stdio::run(args)?),
         Command::Demo(options) => demo::run(options)?,
         Command::Init { path } => {

@@ -53,6 +53,7 @@ mod hidden;
 mod history;
 mod hooks;
 mod http_config;
+mod inspect;
 pub mod journal;
 mod loose;
 mod maintain;
@@ -88,6 +89,7 @@ pub use hooks::{
     Audience, Gone, Hook, HookCall, HookConfig, HookEnd, HookLine, Hooks, quarantine_env,
 };
 pub use http_config::HttpConfig;
+pub use inspect::{Finding, Inspected};
 pub use maintain::{Maintained, Stop};
 pub use merge::Merge;
 pub use objects::{Blob, Commit, Kind, MAX_STRUCTURE, Objects, Signature};

@@ -81,12 +81,17 @@ pub(crate) fn remove_stale(objects_dir: &Path) -> Result<(), StoreError> {
     let packs = objects_dir.join("pack");
     for entry in fs::read_dir(&packs).into_iter().flatten() {
         let path = entry.doing("list", &packs)?.path();
-        let keep = path.extension().is_some_and(|extension| extension == "keep");
-        if keep && fs::read(&path).is_ok_and(|text| text == KEEP.as_bytes()) {
+        if is_keep(&path) {
             fsio::remove_file(&path)?;
         }
     }
     Ok(())
+}
+
+/// Whether the file keeps a pack, and is ours.
+pub(crate) fn is_keep(path: &Path) -> bool {
+    let keep = path.extension().is_some_and(|extension| extension == "keep");
+    keep && fs::read(path).is_ok_and(|text| text == KEEP.as_bytes())
 }
 
 impl Quarantine {

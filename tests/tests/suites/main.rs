@@ -6,6 +6,7 @@
 mod accepts;
 mod backend;
 mod beside;
+mod check;
 mod claims;
 mod clients;
 mod crash;

@@ -216,7 +216,8 @@ pub(crate) fn encode_state(base: u64) -> Vec<u8> {
     format!("base {base}\n").into_bytes()
 }
 
-fn decode_state(state: &[u8]) -> u64 {
+/// Zero where it says nothing of the kind.
+pub(crate) fn decode_state(state: &[u8]) -> u64 {
     let base = state.to_str().ok().and_then(|text| text.strip_prefix("base "));
     base.and_then(|base| base.trim_end().parse().ok()).unwrap_or(0)
 }

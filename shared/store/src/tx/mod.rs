@@ -53,7 +53,7 @@ use crate::refs::is_deferred;
 use crate::{Store, fsio};
 
 pub(crate) use apply::PackedLock;
-pub(crate) use ledger::{Ledger, encode_state};
+pub(crate) use ledger::{Ledger, decode_state, encode_state};
 pub(crate) use lock::{Lock, LockError, remove_empty_parents};
 pub(crate) use recover::{recover, undo_folder};
 
