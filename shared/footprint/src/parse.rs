@@ -7,7 +7,9 @@ use tree_sitter::{ParseOptions, Parser, Tree};
 use crate::{Fallback, lang::Grammar};
 
 /// Progress reports the parser may make for a file of no length. Source: ours; see [`BYTES_PER_REPORT`].
-const REPORTS_AT_LEAST: usize = 4096;
+///
+/// A step may take ten microseconds where there are many ways to go on, so that this is a quarter of a second at worst.
+const REPORTS_AT_LEAST: usize = 256;
 
 /// Bytes for which the parser may make one further report. It reports every hundred steps, and real sources take
 /// a few steps a byte at most, so this stops only what is built to be slow.
