@@ -1,0 +1,232 @@
+//! Good inputs, written by the products' own encoders where there are any.
+
+use std::io::Write as _;
+
+use zit_store::journal::{Draft, Fact, Journal, MemorySlots, Origin, Seq, Slots as _};
+use zit_wire::pkt;
+
+const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+const ZERO: &str = "0000000000000000000000000000000000000000";
+
+fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
+/// Lines as packets; `-` is a delimiter and an empty one a flush.
+fn packets(lines: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for line in lines {
+        match *line {
+            "-" => pkt::delim(&mut out),
+            "" => pkt::flush(&mut out),
+            line => pkt::text(&mut out, line.as_bytes()).expect("a short line"),
+        }
+    }
+    out
+}
+
+pub(crate) fn push() -> Vec<Vec<u8>> {
+    let capabilities =
+        "report-status-v2 side-band-64k quiet atomic push-options object-format=sha1 agent=git/2";
+    let first = format!("{ZERO} {A} refs/heads/x\0 {capabilities}");
+    let (moved, gone) = (format!("{A} {B} refs/heads/y"), format!("{B} {ZERO} refs/heads/z"));
+    vec![
+        packets(&[&first, &moved, &gone, "", "zit.claim=a.rs#f", "x=1", ""]),
+        packets(&[&format!("shallow {A}"), &first, "", ""]),
+        packets(&[&format!("{ZERO} {A} refs/heads/x\0 report-status"), ""]),
+        packets(&[""]),
+    ]
+}
+
+pub(crate) fn fetch() -> Vec<Vec<u8>> {
+    let (want, have) = (format!("want {A}"), format!("have {B}"));
+    vec![
+        packets(&[
+            "command=fetch",
+            "object-format=sha1",
+            "agent=git/2",
+            "-",
+            &want,
+            &have,
+            "thin-pack",
+            "ofs-delta",
+            "include-tag",
+            "done",
+            "",
+        ]),
+        packets(&[
+            "command=fetch",
+            "-",
+            &want,
+            &format!("shallow {A}"),
+            "deepen 1",
+            "filter blob:none",
+            "want-ref refs/heads/x",
+            "",
+        ]),
+        packets(&[
+            "command=fetch",
+            "-",
+            "wait-for-done",
+            "deepen-since 1",
+            "deepen-not x",
+            "deepen-relative",
+            "packfile-uris https",
+            "sideband-all",
+            "",
+        ]),
+    ]
+}
+
+pub(crate) fn list() -> Vec<Vec<u8>> {
+    vec![
+        packets(&[
+            "command=ls-refs",
+            "agent=git/2",
+            "object-format=sha1",
+            "-",
+            "peel",
+            "symrefs",
+            "unborn",
+            "ref-prefix refs/heads/",
+            "ref-prefix HEAD",
+            "",
+        ]),
+        packets(&["command=ls-refs", ""]),
+        packets(&["command=object-info", "-", "size", &format!("oid {A}"), ""]),
+    ]
+}
+
+pub(crate) fn packet_lines() -> Vec<Vec<u8>> {
+    push()
+        .into_iter()
+        .chain(fetch())
+        .chain(list())
+        .chain([b"0004".to_vec(), b"0002".to_vec()])
+        .collect()
+}
+
+pub(crate) fn refnames() -> Vec<Vec<u8>> {
+    texts(&[
+        "refs/heads/main",
+        "refs/zit/claim/src%2fa.rs",
+        "refs/zit/wip/a/0123456789ab",
+        "refs/tags/v1.0",
+        "HEAD",
+        "refs/heads/a.b-c@d",
+        "refs/zit/accept/main",
+        A,
+    ])
+}
+
+pub(crate) fn resources() -> Vec<Vec<u8>> {
+    texts(&[
+        "src/a.rs#f",
+        "src/a.rs#Type::method",
+        "src/a.rs:fn f",
+        "docs/",
+        "src%2fa.rs",
+        "a b/c#d(e)",
+        "zit.toml",
+        "src/\u{e4}.rs#\u{f6}",
+        "src/**",
+        "a.ts#A.b",
+    ])
+}
+
+pub(crate) fn options() -> Vec<Vec<u8>> {
+    texts(&[
+        "zit.agent=a\nzit.item=0123456789ab\nzit.intent=do it\nzit.claim=src/a.rs#f\nzit.format=json",
+        "zit.require-claim=a\nzit.release=b\nzit.status\nzit.dry-run\nother=1",
+    ])
+}
+
+pub(crate) fn documents() -> Vec<Vec<u8>> {
+    vec![
+        br#"{"format":1,"resource":"src/a.rs#f","agent":"alice","item":"0123456789ab","intent":"x","lease_seconds":600,"epoch":7,"granted_at":"2026-01-01T00:00:00Z","contract":null,"requirements":[]}"#.to_vec(),
+        format!(r#"{{"format":1,"agent":{{"id":"alice","user":"anyone","intent":null}},"heartbeat":"2026-01-01T00:00:00Z","items":[{{"id":"0123456789ab","intent":"x","name":"refs/heads/x","head":"{A}","status":"active"}}]}}"#).into_bytes(),
+        br#"{"format":1,"resource":"a"}"#.to_vec(),
+    ]
+}
+
+pub(crate) fn settings() -> Vec<Vec<u8>> {
+    texts(&[
+        "[claims]\nlease = \"10m\"\ninflight = \"refuse\"\nbind = \"advise\"\ninflight_ttl = \"24h\"\n\n[refs]\ntags = \"create-only\"\n",
+        "[other]\nx = [1, 2.5, {a = 1979-05-27T07:32:00Z}]\n",
+    ])
+}
+
+pub(crate) fn messages() -> Vec<Vec<u8>> {
+    texts(&[
+        "Subject\n\nBody\n\nZit-Read: src/a.rs#f\nZit-Session: abc\nSigned-off-by: A <a@b>\n continued\n",
+        "x\n\nKey:value\r\n\n---\nKey: v\n",
+    ])
+}
+
+pub(crate) fn versions() -> Vec<Vec<u8>> {
+    texts(&["version=2", "version=1:key=value", "version=0"])
+}
+
+/// One pack of two blobs and a delta, with its checksum.
+pub(crate) fn packs() -> Vec<Vec<u8>> {
+    let mut pack = b"PACK\0\0\0\x02\0\0\0\x03".to_vec();
+    let mut entry = |header: &[u8], content: &[u8]| {
+        let at = pack.len();
+        pack.extend_from_slice(header);
+        let mut encoder = flate2::write::ZlibEncoder::new(&mut pack, flate2::Compression::fast());
+        encoder.write_all(content).expect("memory takes what it is given");
+        encoder.finish().expect("memory takes what it is given");
+        at
+    };
+    let base = entry(b"\x3c", b"hello, hello");
+    let next = entry(b"\x20", b"");
+    let distance = u8::try_from(next - base + 8).expect("a small pack");
+    entry(&[0x64, distance], b"\x0c\x01\x01x");
+    vec![signed(pack), signed(b"PACK\0\0\0\x02\0\0\0\0".to_vec())]
+}
+
+/// With the checksum that its bytes have.
+pub(crate) fn signed(mut pack: Vec<u8>) -> Vec<u8> {
+    let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+    hasher.update(&pack);
+    if let Ok(hash) = hasher.try_finalize() {
+        pack.extend_from_slice(hash.as_bytes());
+    }
+    pack
+}
+
+/// A batch of two records, and behind a border the checkpoint of it.
+pub(crate) fn journals() -> Vec<Vec<u8>> {
+    let slots = MemorySlots::default();
+    let (journal, _) = Journal::over(Box::new(slots.clone()), [7; 16]).expect("memory is empty");
+    let mut draft = Draft::new(1, "anyone", Origin::Push);
+    draft.facts = vec![Fact::epoch(3), Fact::renewal("a.rs".into(), "x")];
+    journal.append(&[draft.clone(), draft]).expect("memory has room");
+    let (tail, _) = journal.tail();
+    journal.checkpoint(tail, b"state").expect("memory has room");
+    let frame = slots.find(Seq(1)).ok().flatten().expect("it was appended").frame;
+    let checkpoint = slots.read_checkpoint(tail).ok().flatten().expect("it was written");
+    vec![frame, checkpoint]
+}
+
+pub(crate) fn sources(path: &str) -> Vec<Vec<u8>> {
+    texts(match path {
+        "a.rs" => &[
+            "use a::{b, c};\n/// Doc.\n#[derive(Debug)]\npub struct S<T> { pub a: T }\nimpl<T: X> S<T> {\n    pub fn f(&self) -> u8 { g!(1) }\n}\nmod m { fn n() {} }\nconst K: &str = r#\"x\"#;\nmacro_rules! g { ($a:expr) => { $a } }\n",
+        ],
+        "a.go" => &[
+            "package a\n\nimport \"fmt\"\n\n// Doc.\ntype T struct{ A int }\n\nfunc (t *T) F(x int) error {\n\tfmt.Println(x)\n\treturn nil\n}\nvar (\n\tV = 1\n)\n",
+        ],
+        "a.py" => &[
+            "import os\n\nclass A(B):\n    \"\"\"Doc.\"\"\"\n    x: int = 1\n\n    @property\n    def f(self, *a, **k):\n        return lambda y: y\n\nasync def g():\n    pass\n",
+        ],
+        "a.ts" => &[
+            "import { a } from './b';\nexport class A<T> extends B implements C {\n  private x = 1;\n  @dec() f(y?: T): void {}\n}\nexport const g = async () => `x${a}`;\ninterface I { a: string }\n",
+        ],
+        "a.md" => &[
+            "# Title\n\nText [a](b).\n\n## Part\n\n- one\n  - two\n\n```rust\nfn f() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+        ],
+        _ => &["some text\n"],
+    })
+}

@@ -1,0 +1,236 @@
+//! The targets. Each is a few lines: decode, and check what the decoder promises of what it gave.
+
+use std::cell::RefCell;
+
+use bstr::{BString, ByteSlice as _};
+use gix_hash::Kind;
+use zit_footprint::{FileKind, Footprint, Side, compare, conflicts};
+use zit_model::document::{AgentState, ClaimRecord, ClaimRequest};
+use zit_model::options::Options;
+use zit_model::settings::Settings;
+use zit_model::{AgentId, ItemId, Oid, RefName, Resource, refs, trailers};
+use zit_store::journal::{Journal, MemorySlots, Seq, Slots as _};
+use zit_store::{Access, PackLimits, Store};
+use zit_wire::pkt::{self, Decoded, Packet};
+use zit_wire::receive::{Progress, RequestReader};
+use zit_wire::service::ProtocolVersion;
+use zit_wire::side_band::{self, Band};
+use zit_wire::{command, fetch, ls_refs};
+
+use crate::{Target, seeds};
+
+macro_rules! targets {
+    ($($name:literal: $seeds:expr, $decode:expr;)*) => {
+        /// Every decoder of bytes that somebody else wrote.
+        pub const TARGETS: &[Target] = &[$(Target { name: $name, seeds: $seeds, decode: $decode }),*];
+    };
+}
+
+targets! {
+    "pkt-line": seeds::packet_lines, packet_lines;
+    "push request": seeds::push, push_request;
+    "ls-refs": seeds::list, list;
+    "fetch": seeds::fetch, fetch_request;
+    "protocol version": seeds::versions, version;
+    "refname": seeds::refnames, refname;
+    "resource": seeds::resources, resource;
+    "push options": seeds::options, options;
+    "documents": seeds::documents, documents;
+    "settings": seeds::settings, settings;
+    "trailers": seeds::messages, messages;
+    "pack": seeds::packs, pack;
+    "journal": seeds::journals, journal;
+    "rust": || seeds::sources("a.rs"), |bytes| source("a.rs", bytes);
+    "go": || seeds::sources("a.go"), |bytes| source("a.go", bytes);
+    "python": || seeds::sources("a.py"), |bytes| source("a.py", bytes);
+    "typescript": || seeds::sources("a.ts"), |bytes| source("a.ts", bytes);
+    "markdown": || seeds::sources("a.md"), |bytes| source("a.md", bytes);
+}
+
+/// What is read can be written and gives the same bytes, and no packet is longer than it may be.
+fn packet_lines(mut bytes: &[u8]) {
+    while let Ok(Decoded::Complete { packet, consumed }) = pkt::decode(bytes) {
+        assert!(consumed > 0 && consumed <= pkt::MAX_PACKET);
+        let mut written = Vec::new();
+        match packet {
+            Packet::Data(data) => {
+                pkt::data(&mut written, data).expect("it came in one packet");
+                side_bands(data);
+            }
+            Packet::Flush => pkt::flush(&mut written),
+            Packet::Delim => pkt::delim(&mut written),
+            Packet::ResponseEnd => written.extend_from_slice(b"0002"),
+        }
+        assert!(written.eq_ignore_ascii_case(&bytes[..consumed]));
+        bytes = &bytes[consumed..];
+    }
+}
+
+/// Whatever is said on a band arrives whole.
+fn side_bands(data: &[u8]) {
+    let mut written = Vec::new();
+    side_band::write(&mut written, Band::Progress, data);
+    let (mut rest, mut heard) = (&written[..], Vec::new());
+    while let Ok(Decoded::Complete { packet: Packet::Data(data), consumed }) = pkt::decode(rest) {
+        heard.extend_from_slice(&data[1..]);
+        rest = &rest[consumed..];
+    }
+    assert!(rest.is_empty() && heard == data);
+}
+
+/// A request reads the same whole and in pieces.
+fn push_request(bytes: &[u8]) {
+    let whole = RequestReader::new(Kind::Sha1).feed(bytes);
+    let mut reader = RequestReader::new(Kind::Sha1);
+    let mut pieces = Ok(Progress::More { needed: 4 });
+    let mut before = 0;
+    for piece in bytes.chunks(7) {
+        pieces = reader.feed(piece);
+        match &mut pieces {
+            Ok(Progress::More { .. }) => before += piece.len(),
+            Ok(Progress::Done { consumed, .. }) => {
+                *consumed += before;
+                break;
+            }
+            Err(_) => break,
+        }
+    }
+    match (whole, pieces) {
+        (Ok(Progress::More { .. }), Ok(Progress::More { .. })) => {}
+        (whole, pieces) => assert_eq!(whole, pieces),
+    }
+}
+
+fn list(bytes: &[u8]) {
+    for kind in [Kind::Sha1, Kind::Sha256] {
+        let _ = command::read_head(bytes, kind);
+        if let Ok(request) = ls_refs::parse(bytes, kind) {
+            let _ = request.prefixes.matches(b"refs/heads/main");
+            let _ = ls_refs::respond(&request, None, &[]);
+        }
+    }
+}
+
+/// Of a request that is plain, another one can be told by its bytes.
+fn fetch_request(bytes: &[u8]) {
+    for kind in [Kind::Sha1, Kind::Sha256] {
+        if let Ok(request) = fetch::parse(bytes, kind) {
+            assert!(request.wants.iter().chain(&request.haves).all(|oid| oid.kind() == kind));
+        }
+        let _ = fetch::repeatable(bytes, kind);
+    }
+}
+
+fn version(bytes: &[u8]) {
+    let _ = ProtocolVersion::from_header(bytes);
+}
+
+fn refname(bytes: &[u8]) {
+    let _ = Oid::from_hex(bytes)
+        .map(|oid| assert!(oid.to_string().eq_ignore_ascii_case(&bytes.to_str_lossy())));
+    let _ = refs::head(bytes);
+    if let Ok(name) = RefName::new(bytes) {
+        assert_eq!(name.as_bstr(), bytes);
+        let _ = (refs::address(&name), name.branch(), name.is_one_level());
+        if let Ok(agent) = AgentId::new("a") {
+            let _ = ItemId::default_for(&agent, &name);
+        }
+    }
+    let text = bytes.to_str_lossy();
+    let _ = (AgentId::new(&text), AgentId::slug(&text), ItemId::new(&text));
+}
+
+/// A resource that was read is written so that it is read the same again.
+fn resource(bytes: &[u8]) {
+    let nothing = |_: &str| false;
+    let encoded = Resource::decode(bytes, &nothing);
+    for resource in encoded.into_iter().chain(Resource::parse(&bytes.to_str_lossy(), &nothing)) {
+        let again = Resource::decode(resource.encode().as_bytes(), &nothing);
+        assert_eq!(again.as_ref(), Ok(&resource));
+        assert!(RefName::new(refs::claim(&resource.key()).as_bstr()).is_ok());
+        assert!(resource.overlaps(&resource) && !resource.shown().contains('\n'));
+    }
+}
+
+fn options(bytes: &[u8]) {
+    let options: Vec<BString> = bytes.lines().map(BString::from).collect();
+    let _ = Options::parse(&options);
+}
+
+fn documents(bytes: &[u8]) {
+    let _ = ClaimRequest::from_json(bytes);
+    if let Ok(record) = ClaimRecord::from_json(bytes) {
+        let again = ClaimRecord::from_json(&record.to_json(zit_model::UnixSeconds(0)));
+        assert_eq!(again.expect("what we write can be read"), record);
+    }
+    if let Ok(state) = AgentState::from_json(bytes) {
+        let again = AgentState::from_json(&state.to_json(zit_model::UnixSeconds(0)));
+        assert_eq!(again.expect("what we write can be read"), state);
+    }
+}
+
+fn settings(bytes: &[u8]) {
+    let _ = Settings::parse(&bytes.to_str_lossy());
+}
+
+fn messages(bytes: &[u8]) {
+    let message = bytes.to_str_lossy();
+    for trailer in trailers::parse(&message) {
+        assert!(message.len() >= trailer.key.len());
+    }
+    let _ = zit_session::sessions_of(&message);
+    let _ = zit_governance::Topic::new(&message);
+}
+
+thread_local! {
+    static STORE: RefCell<Option<(tempfile::TempDir, Store)>> = const { RefCell::new(None) };
+}
+
+/// A pack is received or refused, with its checksum as it is and with one that is right.
+fn pack(bytes: &[u8]) {
+    let limits = PackLimits { max_bytes: 1 << 20, max_objects: 1000 };
+    STORE.with_borrow_mut(|store| {
+        let (_, store) = store.get_or_insert_with(|| {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let path = folder.path().join("r.git");
+            Store::init(&path).expect("an empty folder");
+            let store = Store::open(&path, Access::Referee).expect("a new repository");
+            (folder, store)
+        });
+        let body = &bytes[..bytes.len().saturating_sub(20)];
+        for bytes in [bytes, &seeds::signed(body.to_vec())] {
+            let mut quarantine = store.quarantine().expect("the folder is there");
+            let _ = quarantine.receive_pack(&mut &*bytes, &limits);
+        }
+    });
+}
+
+/// A journal that holds these bytes as a batch or as a checkpoint opens or says why not.
+fn journal(bytes: &[u8]) {
+    let batch = MemorySlots::default();
+    if batch.create(Seq(1), bytes).is_ok()
+        && let Ok((journal, _)) = Journal::over(Box::new(batch), [7; 16])
+    {
+        let _ = journal.verify();
+        let records = journal.read_from(Seq(1));
+        assert!(
+            records.is_err() || records.is_ok_and(|records| records.take(10_000).count() < 10_000)
+        );
+    }
+    let checkpoint = MemorySlots::default();
+    if checkpoint.put_checkpoint(Seq(1), bytes).is_ok() {
+        let _ = Journal::over(Box::new(checkpoint), [7; 16]).map(|(journal, _)| journal.verify());
+    }
+}
+
+/// Any text has a footprint against nothing, against itself, and against its seed; and footprints are compared.
+fn source(path: &str, bytes: &[u8]) {
+    let file = Resource::file(path).expect("a path");
+    let side = |bytes| Some(Side { kind: FileKind::Regular, bytes });
+    let seed = seeds::sources(path).swap_remove(0);
+    let added = compare(&file, None, side(bytes));
+    let changed = compare(&file, side(&seed), side(bytes));
+    assert!(compare(&file, side(bytes), side(bytes)).writes.is_empty());
+    assert_eq!(compare(&file, None, side(bytes)), added, "a footprint is a function of bytes");
+    let _ = conflicts(&Footprint::from_files([added]), &Footprint::from_files([changed]));
+}
