@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, StoreError};
 use crate::fsio;
+use crate::quarantine::PREFIX;
 
 /// What the mark says first; git's own lock is empty.
 const OURS: &str = "zit ";
@@ -64,12 +65,15 @@ impl Mark {
     /// Takes the lock; `None` while somebody else has it.
     pub(super) fn take(common_dir: &Path) -> Result<Option<Self>, StoreError> {
         let path = path(common_dir);
-        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
-            Ok(file) => {
-                // Nobody else locks a file that is not marked yet.
-                file.try_lock().map_err(io::Error::from).doing("lock", &path)?;
-                Ok(Some(Self { path, file }))
-            }
+        let objects = common_dir.join("objects");
+        // Marked and locked before it has the name: one that is killed here must not leave what looks like git's own.
+        let made = tempfile::Builder::new().prefix(PREFIX).tempfile_in(&objects);
+        let (file, made) = made.doing("create a lock in", &objects)?.into_parts();
+        let mark = Self { path: path.clone(), file };
+        mark.file.try_lock().map_err(io::Error::from).doing("lock", &made)?;
+        mark.enter(Phase::Refs)?;
+        match fs::hard_link(&made, &path) {
+            Ok(()) => Ok(Some(mark)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Self::of_the_dead(&path, common_dir)
             }
