@@ -58,6 +58,9 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// The repository was moved away while it was open; another one may be in its place.
+    #[error("{} is not the repository that was opened", .0.display())]
+    Gone(PathBuf),
     /// Refs whose files do not follow yet, because another program holds them.
     #[error("{0} refs wait for their locks")]
     Unsettled(usize),
@@ -161,6 +164,7 @@ impl StoreError {
             Self::Io { .. }
             | Self::Unsupported { .. }
             | Self::ReadOnly(_)
+            | Self::Gone(_)
             | Self::Unsettled(_)
             | Self::Damaged { .. }
             | Self::Dangling { .. }

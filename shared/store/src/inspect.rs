@@ -16,7 +16,7 @@ use bstr::{BString, ByteSlice};
 use zit_model::{Oid, quote};
 
 use crate::Store;
-use crate::backlog::{Mark, boot_id};
+use crate::backlog::Mark;
 use crate::error::{Doing, StoreError};
 use crate::fsio::is_absent;
 use crate::git::Git;
@@ -77,7 +77,7 @@ impl Store {
     /// # Errors
     /// As the file system says, and when git cannot be run. What is damaged is a finding.
     pub fn inspect(&self) -> Result<Inspected, StoreError> {
-        let mark = Mark::read(self.common_dir()).filter(|mark| mark.boot == boot_id());
+        let mark = Mark::read(self.common_dir()).filter(|mark| mark.holds(self.common_dir()));
         let mut inspected = Inspected { in_use: self.is_in_use()?, ..Inspected::default() };
         let refs = self.refs()?;
         inspected.n_refs = refs.len();
@@ -92,7 +92,9 @@ impl Store {
         }
         match self.read_journal(inspected.in_use) {
             Ok(Some(read)) => {
-                let settled = mark.map_or(0, |mark| mark.seq).min(read.last.0);
+                let settled = mark.map_or(0, |mark| mark.seq);
+                // One that is ahead belongs to a journal that is gone.
+                let settled = if settled > read.last.0 { 0 } else { settled };
                 let settled = Seq(settled.max(read.checkpoint.0));
                 let in_use = inspected.in_use;
                 let behind = follow::compare(&read.records, settled, &values, in_use);

@@ -386,7 +386,7 @@ impl Writer {
             Err(TryLockError::Error(error)) => return Err(error).doing("lock", &path),
         }
         let ledger = Mutex::new(Ledger::open(&folder)?);
-        let backlog = Arc::new(Backlog::new(git_dir, kind, Arc::clone(config)));
+        let backlog = Arc::new(Backlog::new(git_dir, kind, Arc::clone(config))?);
         Ok(Self { ledger, backlog, _lock: lock })
     }
 }

@@ -9,7 +9,7 @@ use bstr::{BStr, ByteSlice};
 use zit_model::{Oid, RefName};
 
 use super::pack::Packer;
-use super::{Backlog, Debt, Mark, boot_id};
+use super::{Backlog, Debt, FolderId, Mark, boot_id};
 use crate::crash::crash_point;
 use crate::error::{Doing, StoreError};
 use crate::fsio;
@@ -22,13 +22,14 @@ impl Backlog {
         debt: &Debt,
         packer: &mut Packer,
     ) -> Result<BTreeMap<RefName, Option<Oid>>, StoreError> {
+        self.check_place()?;
         packer.sharing = self.config.current()?.sharing;
         packer.write(&debt.objects, debt.seq)?;
         crash_point("settle.objects");
         let unpaid = self.write_refs(&debt.refs)?;
         crash_point("settle.refs");
         if unpaid.is_empty() {
-            Mark { boot: boot_id(), seq: debt.seq }.write(&self.git_dir)?;
+            Mark { boot: boot_id(), seq: debt.seq, folder: self.id }.write(&self.git_dir)?;
             packer.release(debt.seq)?;
         }
         Ok(unpaid)
@@ -43,7 +44,11 @@ impl Backlog {
         }
         let config = self.config.current()?;
         let folder = folder(&self.git_dir);
-        fs::create_dir_all(&folder).doing("create", &folder)?;
+        if let Err(error) = fs::create_dir(&folder)
+            && error.kind() != std::io::ErrorKind::AlreadyExists
+        {
+            return Err(error).doing("create", &folder);
+        }
         let mut unpaid = BTreeMap::new();
         let mut deleted = Vec::new();
         for (name, new) in refs {
@@ -57,10 +62,11 @@ impl Backlog {
             }
         }
         let waits = (config.ref_lock_wait, config.packed_refs_wait);
-        if let Err(error) = self.delete_refs(&folder, &deleted, waits) {
+        let left = self.delete_refs(&folder, &deleted, waits).unwrap_or_else(|error| {
             tracing::debug!(%error, "refs wait to be deleted");
-            unpaid.extend(deleted.into_iter().map(|name| (name.clone(), None)));
-        }
+            deleted
+        });
+        unpaid.extend(left.into_iter().map(|name| (name.clone(), None)));
         Ok(unpaid)
     }
 
@@ -81,15 +87,15 @@ impl Backlog {
         lock.publish()
     }
 
-    /// As stock git deletes: both locks, then the packed line, then the file.
-    fn delete_refs(
+    /// As stock git deletes: both locks, then the packed line, then the file. What comes back could not be locked.
+    fn delete_refs<'a>(
         &self,
         folder: &Path,
-        names: &[&RefName],
+        names: &[&'a RefName],
         (wait, packed_wait): (Duration, Duration),
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<&'a RefName>, StoreError> {
         if names.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let lock =
             self.lock(folder, "packed", b"", self.git_dir.join("packed-refs"), packed_wait)?;
@@ -99,14 +105,32 @@ impl Backlog {
         fsio::remove_file(&next)?;
         packed.write_next(next, &deleted)?;
         packed.publish()?;
-        for name in names {
-            let target = self.path(name);
-            let mut lock = self.lock(folder, "ref", b"", target.clone(), wait)?;
-            fsio::remove_file(&target)?;
-            lock.release()?;
-            remove_empty_parents(&self.git_dir, &target);
+        let mut left = Vec::new();
+        for &name in names {
+            if let Err(error) = self.delete_file(folder, name, wait) {
+                tracing::debug!(%name, %error, "a ref waits to be deleted");
+                left.push(name);
+            }
         }
-        packed.release()
+        packed.release()?;
+        Ok(left)
+    }
+
+    fn delete_file(&self, folder: &Path, name: &RefName, wait: Duration) -> Result<(), StoreError> {
+        let target = self.path(name);
+        let mut lock = self.lock(folder, "ref", b"", target.clone(), wait)?;
+        fsio::remove_file(&target)?;
+        lock.release()?;
+        remove_empty_parents(&self.git_dir, &target);
+        Ok(())
+    }
+
+    /// That the repository is still where it was. Another one may have taken the place.
+    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+        match FolderId::of(&self.git_dir) {
+            Some(found) if found == self.id => Ok(()),
+            Some(_) | None => Err(StoreError::Gone(self.git_dir.clone())),
+        }
     }
 
     fn lock(
@@ -126,7 +150,7 @@ impl Backlog {
         Ok(lock)
     }
 
-    fn path(&self, name: &RefName) -> PathBuf {
+    pub(super) fn path(&self, name: &RefName) -> PathBuf {
         self.git_dir.join(name.as_bstr().to_path_lossy())
     }
 }

@@ -32,7 +32,8 @@ use checkpoint::Followed;
 use pack::Packer;
 
 pub(crate) use files::folder;
-pub(crate) use mark::{Mark, boot_id};
+pub(crate) use mark::Mark;
+use mark::{FolderId, boot_id};
 pub(crate) use pending::{Beside, Content, Pending};
 
 /// How long what is owed waits for more of it, so that one round pays for many transactions. Stock git sees a deferred
@@ -44,6 +45,9 @@ const STACK: usize = 512 << 10;
 
 /// How long to wait after a round that failed.
 const AFTER_FAILURE: Duration = Duration::from_millis(500);
+
+/// How long a last round may take.
+const ROUND: Duration = Duration::from_mins(1);
 
 /// What one transaction, or a batch of them, owes.
 #[derive(Default)]
@@ -73,6 +77,8 @@ impl Debt {
 /// What is owed to the files of one repository, and who pays.
 pub(crate) struct Backlog {
     git_dir: PathBuf,
+    /// Which folder that was when it was opened.
+    id: FolderId,
     config: Arc<ConfigFile>,
     pending: Pending,
     state: Mutex<State>,
@@ -93,16 +99,26 @@ struct State {
 }
 
 impl Backlog {
-    pub(crate) fn new(git_dir: &Path, kind: gix_hash::Kind, config: Arc<ConfigFile>) -> Self {
+    /// Of the repository at `git_dir`, in which there is a folder `zit`.
+    ///
+    /// # Errors
+    /// [`StoreError::Gone`] when there is none any more.
+    pub(crate) fn new(
+        git_dir: &Path,
+        kind: gix_hash::Kind,
+        config: Arc<ConfigFile>,
+    ) -> Result<Self, StoreError> {
         let packer = Packer::new(git_dir.join("objects"), kind);
-        Self {
+        let id = FolderId::of(git_dir).ok_or_else(|| StoreError::Gone(git_dir.to_owned()))?;
+        Ok(Self {
             git_dir: git_dir.to_owned(),
+            id,
             config,
             pending: Pending::default(),
             state: Mutex::default(),
             woken: Condvar::new(),
             packer: Mutex::new(packer),
-        }
+        })
     }
 
     pub(crate) fn pending(&self) -> &Pending {
@@ -116,7 +132,8 @@ impl Backlog {
         if state.debt.is_paid(state.settled) || state.running {
             return;
         }
-        if state.debt.refs.is_empty() && state.debt.objects.is_empty() {
+        let is_due = state.followed.as_ref().is_some_and(Followed::is_due);
+        if state.debt.refs.is_empty() && state.debt.objects.is_empty() && !is_due {
             drop(state);
             // Nothing but the mark: a thread costs more.
             if let Err(error) = self.settle() {
@@ -177,6 +194,7 @@ impl Backlog {
     /// Puts all objects that are owed into files, those of a new debt included, ahead of refs that lead to them. They
     /// are kept until the debt is paid.
     pub(crate) fn place(&self, debt: &mut Debt) -> Result<(), StoreError> {
+        self.check_place()?;
         let mut packer = self.packer();
         let owed = self.state().debt.objects.clone();
         debt.objects.extend(owed);
@@ -210,11 +228,15 @@ impl Backlog {
         self.pending.remove(ids.filter(|id| !state.debt.objects.contains_key(*id)));
     }
 
-    /// Pays what is owed and gathers no more. Whatever fails is in the journal.
+    /// Pays what is owed, takes a checkpoint and gathers no more; nothing is at work any more when this returns.
+    /// Whatever fails is in the journal.
     pub(crate) fn close(&self) {
         self.state().closing = true;
         self.woken.notify_all();
-        if let Err(error) = self.settle() {
+        let settled = self.settle();
+        drop(self.woken.wait_timeout_while(self.state(), ROUND, |state| state.running));
+        // What git does from now on is not to be taken for a lost write after a power failure.
+        if let Err(error) = settled.and_then(|()| self.checkpoint_refs()) {
             tracing::warn!(%error, "files follow when the repository is opened again");
         }
     }
@@ -236,6 +258,7 @@ impl Backlog {
             let mut state = self.state();
             if state.closing || state.debt.is_paid(state.settled) {
                 state.running = false;
+                self.woken.notify_all();
                 return;
             }
         }

@@ -257,8 +257,17 @@ impl Refs {
             }
         }
         if let Some(table) = self.table.get() {
-            let named = |stored: StoredRef| (stored.name.as_bstr().to_owned(), stored);
-            found.extend(table.below(prefix).into_iter().map(named));
+            for stored in table.below(prefix) {
+                let name = stored.name.as_bstr().to_owned();
+                let stored = match stored.symref_target.clone() {
+                    // What that names moves by itself.
+                    Some(to) => {
+                        self.stored(&name, Value::Symbolic(to.as_bstr().into()), objects)?
+                    }
+                    None => Some(stored),
+                };
+                found.extend(stored.map(|stored| (name, stored)));
+            }
         }
         Ok(found.into_values().collect())
     }
@@ -295,7 +304,11 @@ impl Refs {
         }
         let below = [name.as_bytes(), b"/"].concat();
         let packed = self.packed.first_below(below.as_bstr())?;
-        Ok(packed.filter(|name| self.deferred(name.as_bstr()).is_none()))
+        if let Some(packed) = packed.filter(|name| self.deferred(name.as_bstr()).is_none()) {
+            return Ok(Some(packed));
+        }
+        // Above `refs/zit/` there are files and deferred refs.
+        Ok(self.table.get().and_then(|table| table.first_staged_below(name)))
     }
 
     fn first_loose_below(&self, name: &BStr) -> Result<Option<BString>, StoreError> {

@@ -120,9 +120,9 @@ impl Ledger {
         if self.drafts.len() >= MAX_STAGED {
             self.flush(store, &mut [], None)?;
         }
-        self.debt.seq = self.last_seq().saturating_add(self.drafts.len() as u64).saturating_add(1);
         self.owe(store, &draft)?;
         self.drafts.push(draft);
+        self.debt.seq = self.last_seq().saturating_add(self.drafts.len() as u64);
         Ok(())
     }
 
@@ -132,15 +132,18 @@ impl Ledger {
             (object.oid.as_gix().to_owned(), content)
         });
         let objects: Vec<_> = objects.collect();
+        let handle = store.objects()?;
         store.backlog()?.pending().insert(objects.iter().cloned());
         self.debt.objects.extend(objects);
-        let table = store.refs.table();
-        let handle = store.objects()?;
-        for update in draft.changes.iter().filter(|update| is_deferred(update.name.as_bstr())) {
+        let deferred = || draft.changes.iter().filter(|update| is_deferred(update.name.as_bstr()));
+        // All of them or none: what is staged without a record would be shown with the next one.
+        let staged = deferred().map(|update| {
             let stored = stored(update, &handle)?;
-            table.stage([(update.name.as_bstr().to_owned(), stored)]);
-            self.debt.refs.insert(update.name.clone(), update.change.new_value());
-        }
+            Ok((update.name.as_bstr().to_owned(), stored))
+        });
+        store.refs.table().stage(staged.collect::<Result<Vec<_>, StoreError>>()?);
+        let owed = deferred().map(|update| (update.name.clone(), update.change.new_value()));
+        self.debt.refs.extend(owed);
         Ok(())
     }
 

@@ -245,6 +245,7 @@ impl Store {
         quarantined: &[&Objects],
     ) -> Result<Prepared<'_>, PrepareError> {
         let mut ledger = self.ledger()?;
+        self.backlog()?.check_place()?;
         if ledger.unfinished {
             recover(self, &mut ledger)?;
         }

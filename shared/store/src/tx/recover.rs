@@ -12,7 +12,7 @@ use zit_model::{Oid, RefChange, RefName, RefUpdate};
 use super::apply::{self, PackedLock, Step};
 use super::ledger::{Ledger, stored};
 use super::lock::{self, Lock, LockError};
-use crate::backlog::{Content, Debt, Mark, boot_id};
+use crate::backlog::{Content, Debt, Mark};
 use crate::error::{Doing, StoreError};
 use crate::journal::{Draft, Origin, Record, Seq};
 use crate::refs::{Value, is_deferred};
@@ -21,6 +21,8 @@ use crate::{Store, fsio};
 /// Carries out every record that may not be in the files, and leaves no lock of ours anywhere. Can itself be
 /// interrupted at any point.
 pub(crate) fn recover(store: &Store, ledger: &mut Ledger) -> Result<(), StoreError> {
+    // What is staged while the journal is whole waits for its flush like before.
+    ledger.flush(store, &mut [], None)?;
     // After a failed append only the disk knows how the journal ends.
     if std::mem::replace(&mut ledger.unfinished, true) {
         ledger.reopen(&store.common_dir().join("zit"))?;
@@ -53,11 +55,14 @@ pub(crate) fn recover(store: &Store, ledger: &mut Ledger) -> Result<(), StoreErr
 }
 
 /// The first record that may not be in the files. What this process has settled is; what another one has settled is
-/// as long as the machine has not been started again since; and all up to the checkpoint is.
+/// as long as the machine has not been started again since and this is no copy; and all up to the checkpoint is.
 fn unsettled(store: &Store, ledger: &Ledger) -> Seq {
     let settled = store.backlog().map_or(0, |backlog| backlog.settled());
-    let marked = Mark::read(store.common_dir()).filter(|mark| mark.boot == boot_id());
-    let marked = marked.map_or(0, |mark| mark.seq).min(ledger.last_seq());
+    let marked = Mark::read(store.common_dir()).filter(|mark| {
+        // One that is ahead belongs to a journal that is gone.
+        mark.holds(store.common_dir()) && mark.seq <= ledger.last_seq()
+    });
+    let marked = marked.map_or(0, |mark| mark.seq);
     Seq(settled.max(marked).max(ledger.checkpoint.0).saturating_add(1))
 }
 

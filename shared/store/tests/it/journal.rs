@@ -6,7 +6,7 @@ use zit_model::Oid;
 use zit_store::journal::{Journal, Origin, Record};
 use zit_store::{Quarantine, Store};
 
-use crate::support::{Repo, commit, create, delete, draft, moved, name, somebody};
+use crate::support::{Repo, commit, copy, create, delete, draft, moved, name, somebody};
 
 /// A document in a quarantine of its own.
 fn document(store: &Store, text: &str) -> (Oid, Quarantine) {
@@ -31,8 +31,13 @@ fn records(repo: &Repo) -> Vec<Record> {
     journal.read_from(first).unwrap().map(Result::unwrap).collect()
 }
 
-/// What a power failure leaves of a repository: `lost` files are torn, and the machine has started again.
-fn power_failure(repo: &Repo, lost: impl Fn(&Path) -> bool) {
+/// What a power failure leaves of a repository in use: `lost` files are torn, and the machine has started again.
+fn power_failure(repo: &mut Repo, store: Store, lost: impl Fn(&str) -> bool) {
+    let left = repo.path.with_extension("left.git");
+    copy(&repo.path, &left);
+    drop(store);
+    let lost = |path: &Path| path.strip_prefix(&left).unwrap().to_str().is_some_and(&lost);
+    repo.path.clone_from(&left);
     let torn: Vec<PathBuf> = repo.files().into_iter().filter(|path| lost(path)).collect();
     for path in torn {
         // Objects are read-only.
@@ -136,17 +141,16 @@ fn numbers_go_on_above_what_a_lost_journal_gave_out() {
 
 #[test]
 fn after_a_power_failure_torn_refs_are_written_anew() {
-    let repo = Repo::new();
+    let mut repo = Repo::new();
     let (a, b) = (repo.commit(&[], &[], "a"), repo.commit(&[("f", "1")], &[], "b"));
     let store = repo.referee();
     commit(&store, &[create("refs/heads/x", a), create("refs/heads/y", a)]).unwrap();
     commit(&store, &[moved("refs/heads/x", a, b)]).unwrap();
     let oid = claim(&store, "k");
     store.settle().unwrap();
-    drop(store);
     let hex = oid.to_string();
-    let torn = ["refs/heads/x", "refs/heads/y", "refs/zit/claims/k"].map(|r| repo.path.join(r));
-    power_failure(&repo, |path| torn.iter().any(|torn| torn == path));
+    let torn = ["refs/heads/x", "refs/heads/y", "refs/zit/claims/k"];
+    power_failure(&mut repo, store, |path| torn.contains(&path));
     let store = repo.referee();
     store.settle().unwrap();
     let refs = repo.git_refs();
@@ -159,15 +163,14 @@ fn after_a_power_failure_torn_refs_are_written_anew() {
 
 #[test]
 fn after_a_power_failure_refs_whose_renames_were_lost_are_moved_again() {
-    let repo = Repo::new();
+    let mut repo = Repo::new();
     let (a, b) = (repo.commit(&[], &[], "a"), repo.commit(&[("f", "1")], &[], "b"));
     let store = repo.referee();
     commit(&store, &[create("refs/heads/x", a), create("refs/heads/gone", a)]).unwrap();
     commit(&store, &[moved("refs/heads/x", a, b), delete("refs/heads/gone", a)]).unwrap();
-    drop(store);
+    power_failure(&mut repo, store, |_| false);
     std::fs::write(repo.path.join("refs/heads/x"), format!("{a}\n")).unwrap();
     std::fs::write(repo.path.join("refs/heads/gone"), format!("{a}\n")).unwrap();
-    power_failure(&repo, |_| false);
     let store = repo.referee();
     assert_eq!(
         repo.git_refs().into_iter().collect::<Vec<_>>(),
@@ -178,15 +181,14 @@ fn after_a_power_failure_refs_whose_renames_were_lost_are_moved_again() {
 
 #[test]
 fn after_a_power_failure_a_torn_file_of_a_deleted_ref_goes() {
-    let repo = Repo::new();
+    let mut repo = Repo::new();
     let a = repo.commit(&[], &[], "a");
     let store = repo.referee();
     commit(&store, &[create("refs/heads/x", a)]).unwrap();
     commit(&store, &[delete("refs/heads/x", a)]).unwrap();
-    drop(store);
+    power_failure(&mut repo, store, |_| false);
     let file = repo.path.join("refs/heads/x");
     std::fs::write(&file, "").unwrap();
-    power_failure(&repo, |_| false);
     drop(repo.referee());
     assert!(!file.exists());
     repo.git(&["fsck", "--strict"]);
@@ -194,23 +196,22 @@ fn after_a_power_failure_a_torn_file_of_a_deleted_ref_goes() {
 
 #[test]
 fn a_ref_that_another_program_moved_is_left_and_journaled_as_overridden() {
-    let repo = Repo::new();
+    let mut repo = Repo::new();
     let (a, b) = (repo.commit(&[], &[], "a"), repo.commit(&[("f", "1")], &[], "b"));
     let other = repo.commit(&[("f", "2")], &[], "other");
     let store = repo.referee();
     commit(&store, &[create("refs/heads/x", a)]).unwrap();
     commit(&store, &[moved("refs/heads/x", a, b)]).unwrap();
-    drop(store);
+    power_failure(&mut repo, store, |_| false);
     repo.git(&["update-ref", "refs/heads/x", &other.to_string()]);
-    power_failure(&repo, |_| false);
-    drop(repo.referee());
+    let store = repo.referee();
     assert_eq!(repo.git_refs()["refs/heads/x"], other.to_string());
     let last = records(&repo).pop().unwrap();
     assert_eq!(last.origin, Origin::Override);
     assert_eq!(last.changes, [moved("refs/heads/x", b, other)]);
     // Once it is journaled, it is what the ref holds.
     let n_records = records(&repo).len();
-    power_failure(&repo, |_| false);
+    power_failure(&mut repo, store, |_| false);
     drop(repo.referee());
     assert_eq!(records(&repo).len(), n_records);
 }

@@ -17,3 +17,4 @@ mod refs;
 mod small_fetch;
 mod small_packs;
 mod support;
+mod troubles;

@@ -182,6 +182,20 @@ pub(crate) fn commit(
     }
 }
 
+/// Copies a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), &to).unwrap();
+        }
+    }
+}
+
 /// What the journal says of a test's transaction.
 pub(crate) fn draft() -> Draft {
     Draft::new(1_700_000_000_000, "somebody", Origin::Push)
