@@ -196,12 +196,18 @@ impl Actor {
         if waiting.is_empty() {
             return;
         }
-        let failed = std::mem::take(&mut self.lost) || self.store.flush().inspect_err(log).is_err();
-        self.suspect |= failed;
+        let lost = std::mem::take(&mut self.lost);
+        let flushed = if lost { Ok(()) } else { self.store.flush().inspect_err(log) };
+        let failure = flushed.err().map(Arc::new);
+        self.suspect |= lost || failure.is_some();
         self.seen.save(&self.view);
         self.publish();
         for (decided, back) in waiting.drain(..) {
-            let decided = if failed { decided.and(Err(RefereeError::Suspect)) } else { decided };
+            let decided = match &failure {
+                Some(error) => decided.and(Err(RefereeError::Unflushed(Arc::clone(error)))),
+                None if lost => decided.and(Err(RefereeError::Suspect)),
+                None => decided,
+            };
             drop(back.send(decided));
         }
     }

@@ -121,6 +121,7 @@ impl PushAnswer {
         let hint = match error {
             RefereeError::Pack(error) => error.hint(),
             RefereeError::Store(error) => error.hint(),
+            RefereeError::Unflushed(error) => error.hint(),
             RefereeError::Declined => {
                 Some("the repository's reference-transaction hook refuses it; ask who keeps it")
             }
@@ -137,6 +138,7 @@ impl PushAnswer {
             RefereeError::Store(_)
             | RefereeError::Contended
             | RefereeError::Busy
+            | RefereeError::Unflushed(_)
             | RefereeError::Suspect
             | RefereeError::Closed
             | RefereeError::Thread(_) => (Ok(()), "the referee failed; see the remote: lines"),

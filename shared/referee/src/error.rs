@@ -1,6 +1,7 @@
 //! What can go wrong on our side. A refusal is no error: it is part of a verdict.
 
 use std::io;
+use std::sync::Arc;
 
 use zit_store::{PackError, StoreError};
 
@@ -22,6 +23,9 @@ pub enum RefereeError {
     /// Others landed or moved the mainline each time this push was about to be judged.
     #[error("current kept moving; push again")]
     Busy,
+    /// The disk did not take what was decided; only looking again tells whether it has it.
+    #[error("the disk did not take it; push again")]
+    Unflushed(#[source] Arc<StoreError>),
     /// What the refs hold after a failure is not known yet.
     #[error("the repository is being looked at again after a failure; push again")]
     Suspect,

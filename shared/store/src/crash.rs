@@ -52,6 +52,20 @@ pub fn crash_point(name: &'static str) {
     }
 }
 
+/// Fails, once, as a broken disk does, where `ZIT_FAIL_AT=<name>:<n>` asks for it; never in a release build.
+pub(crate) fn fault(name: &'static str) -> std::io::Result<()> {
+    static PLANNED: OnceLock<Option<Planned>> = OnceLock::new();
+    static VISITS: AtomicU32 = AtomicU32::new(0);
+    if !cfg!(debug_assertions) {
+        return Ok(());
+    }
+    let planned = PLANNED.get_or_init(|| std::env::var("ZIT_FAIL_AT").ok().map(|at| parse(&at)));
+    let fails = planned.as_ref().is_some_and(|planned| {
+        planned.name == name && VISITS.fetch_add(1, Ordering::Relaxed) + 1 == planned.visit
+    });
+    if fails { Err(rustix::io::Errno::IO.into()) } else { Ok(()) }
+}
+
 /// A limit, in bytes, which a debug build takes from the environment, so that a test need not write so much to get there.
 pub(crate) fn limit(name: &'static str, default: u64) -> u64 {
     if !cfg!(debug_assertions) {

@@ -406,7 +406,11 @@ impl Kept {
 /// Writes a `.keep` file. Not when there is one: somebody keeps a pack of this very name for reasons of their own.
 pub(crate) fn keep(file: &Path) -> Result<bool, StoreError> {
     match fs::File::create_new(file) {
-        Ok(mut created) => created.write_all(KEEP.as_bytes()).doing("write", file).map(|()| true),
+        Ok(mut created) => match created.write_all(KEEP.as_bytes()) {
+            Ok(()) => Ok(true),
+            // Without its text nobody would know whose it is, and it would stay.
+            Err(error) => fsio::remove_file(file).and_then(|()| Err(error).doing("write", file)),
+        },
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error).doing("create", file),
     }

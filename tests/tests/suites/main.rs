@@ -11,6 +11,7 @@ mod claims;
 mod clients;
 mod crash;
 mod differential;
+mod disk;
 mod embedded;
 mod helper;
 mod hooks;

@@ -19,7 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::crash::crash_point;
+use crate::crash::{crash_point, fault};
 
 use super::disk::{Disk, DiskFile, Open};
 use super::error::{Doing, JournalError};
@@ -286,7 +286,8 @@ impl FileSlots {
         }
         crash_point("journal.written");
         // No room is no excuse here: which bytes are on disk is unknown.
-        file.sync().map_err(|source| failed("flush", &path, source))?;
+        let flushed = fault("journal.flush").and_then(|()| file.sync());
+        flushed.map_err(|source| failed("flush", &path, source))?;
         if begins {
             let flushed = self.disk.sync_folder();
             flushed.map_err(|source| failed("flush", self.disk.folder(), source))?;
