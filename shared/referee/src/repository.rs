@@ -1,6 +1,6 @@
 //! The facade: one repository and its referee, shared by all requests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
@@ -14,8 +14,8 @@ use zit_model::refs::{self, Address, Request};
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Oid, RefName, Resource};
 use zit_store::{
-    Access, Audience, Maintained, Objects, PackLimits, Quarantine, Reading, Stop, Store,
-    StoreError, StoredRef,
+    Access, Audience, Maintained, Objects, PackLimits, Quarantine, Reading, RefusedUpdate, Stop,
+    Store, StoreError, StoredRef,
 };
 use zit_wire::ls_refs::Prefixes;
 use zit_wire::receive::PushRequest;
@@ -244,7 +244,8 @@ impl Repository {
         audience: &mut dyn Audience,
     ) -> Result<PushAnswer, RefereeError> {
         let mut incoming = self.receive(request, pack, limits)?;
-        let incomplete = self.incomplete(request, incoming.as_mut())?;
+        let overtaken = self.overtaken(request)?;
+        let incomplete = self.incomplete(request, &overtaken, incoming.as_mut())?;
         let errand = Errand::new(&self.store, caller, &caller.speaker(options), request)?;
         let denied = denied(&self.store, request, incoming.as_ref())?;
         denied.warn(audience);
@@ -267,6 +268,13 @@ impl Repository {
             for (n, why) in &incomplete {
                 if let Some(command) = push.commands.get_mut(*n) {
                     command.ask = Ask::Broken(Refusal::Incomplete { why: why.clone() });
+                }
+            }
+            for (n, refusal) in &overtaken {
+                // Whatever it asks for by now: nobody has looked whether its objects are there.
+                let command = push.commands.get_mut(*n);
+                if let Some(c) = command.filter(|c| !matches!(c.ask, Ask::Broken(_))) {
+                    c.ask = Ask::Broken(Refusal::Ref(refusal.clone()));
                 }
             }
             denied.refuse(&mut push);
@@ -359,17 +367,43 @@ impl Repository {
         Ok(expand(request, options, caller, &ground))
     }
 
+    /// The moves of branches that others have moved already: of many that race for one, all but a few lose, and need
+    /// not be looked into. The mainline has words of its own for that.
+    fn overtaken(
+        &self,
+        request: &PushRequest,
+    ) -> Result<BTreeMap<usize, RefusedUpdate>, RefereeError> {
+        let mainline = self.last_brief().mainline.clone();
+        let mut overtaken = BTreeMap::new();
+        for (n, command) in request.commands.iter().enumerate() {
+            let (Some(expected), Some(new)) = (command.old, command.new) else { continue };
+            let Ok(name) = RefName::new(&command.name) else { continue };
+            if refs::address(&name) != Address::Head || mainline.as_ref() == Some(&name) {
+                continue;
+            }
+            match self.store.find_ref(&name)? {
+                Some(found) if found != expected && found != new => {
+                    overtaken.insert(n, RefusedUpdate::Stale { name, expected, found });
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(overtaken)
+    }
+
     /// The commands whose value is not there whole, down to what the repository already reaches, and what is missing.
     /// Only refs that are stored ask for that.
     fn incomplete(
         &self,
         request: &PushRequest,
+        overtaken: &BTreeMap<usize, RefusedUpdate>,
         incoming: Option<&mut Quarantine>,
     ) -> Result<Vec<(usize, String)>, RefereeError> {
         let mut tips: Vec<(usize, Oid)> = request
             .commands
             .iter()
             .enumerate()
+            .filter(|(n, _)| !overtaken.contains_key(n))
             .filter(|(_, command)| RefName::new(&command.name).is_ok_and(|name| stores(&name)))
             .filter_map(|(n, command)| Some((n, command.new?)))
             .collect();

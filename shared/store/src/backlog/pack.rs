@@ -53,15 +53,16 @@ impl Packer {
         objects: impl IntoIterator<Item = (&'a ObjectId, &'a Content)>,
         seq: u64,
     ) -> Result<(), StoreError> {
+        let mut objects = objects.into_iter().peekable();
+        if objects.peek().is_none() {
+            return Ok(());
+        }
         let mut entries = Entries::new();
         // One for all: to set one up costs more than most objects do.
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
         for (id, (kind, data)) in objects {
             let entry = entry(*kind, data, &mut encoder).map_err(|error| failed(&error))?;
             entries.insert(*id, entry);
-        }
-        if entries.is_empty() {
-            return Ok(());
         }
         let (pack, sum) = self.pack(&entries)?;
         let folder = self.objects_dir.join("pack");

@@ -5,6 +5,7 @@
 //!
 //! Never writes, and never decides: what may become of a ref is the transaction's.
 
+mod cache;
 mod table;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ use crate::objects::Objects;
 use crate::packed::{PackedRefs, Peeled};
 
 pub(crate) use table::{Table, is_deferred};
+
+use cache::{Cache, List};
 
 /// How many symbolic refs are followed. Source: git's `SYMREF_MAXDEPTH`.
 const MAX_SYMREFS: usize = 5;
@@ -90,13 +93,20 @@ pub(crate) struct Refs {
     pub(crate) packed: PackedRefs,
     /// A referee's answer for deferred refs; whoever only reads looks at the files.
     table: OnceLock<Table>,
+    cache: Cache,
 }
 
 impl Refs {
     /// `git_dir` holds `refs/` and `packed-refs`; `head` is the file HEAD, which a linked work tree has of its own.
     pub(crate) fn new(git_dir: &Path, head: PathBuf, kind: gix_hash::Kind) -> Self {
         let packed = PackedRefs::new(git_dir.join("packed-refs"), kind);
-        Self { git_dir: git_dir.to_owned(), head, packed, table: OnceLock::new() }
+        Self {
+            git_dir: git_dir.to_owned(),
+            head,
+            packed,
+            table: OnceLock::new(),
+            cache: Cache::default(),
+        }
     }
 
     /// Reads the deferred refs from their files. From then on the table answers for them.
@@ -104,7 +114,8 @@ impl Refs {
         if let Some(table) = self.table.get() {
             return Ok(table);
         }
-        let found = self.below(BStr::new("refs/zit/"), objects)?;
+        // Past the lists that are kept: from now on they hold no deferred ref.
+        let found = self.list(BStr::new("refs/zit/"), objects)?.refs;
         let deferred = found.into_iter().filter(|stored| is_deferred(stored.name.as_bstr()));
         Ok(self.table.get_or_init(|| Table::new(deferred)))
     }
@@ -227,10 +238,33 @@ impl Refs {
         prefix: &BStr,
         objects: &Objects,
     ) -> Result<Vec<StoredRef>, StoreError> {
+        let filed = self.cache.list(prefix, self.packed.path(), || self.list(prefix, objects))?;
+        let mut refs = filed.refs.clone();
+        let n_filed = refs.len();
+        for stored in self.table.get().map(|table| table.below(prefix)).unwrap_or_default() {
+            match stored.symref_target.clone() {
+                // What that names moves by itself.
+                Some(to) => {
+                    let name = stored.name.as_bstr().to_owned();
+                    let value = Value::Symbolic(to.as_bstr().into());
+                    refs.extend(self.stored(&name, value, objects)?);
+                }
+                None => refs.push(stored),
+            }
+        }
+        if refs.len() > n_filed {
+            refs.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        Ok(refs)
+    }
+
+    /// What the files say, and which folders were looked into.
+    fn list(&self, prefix: &BStr, objects: &Objects) -> Result<List, StoreError> {
         let mut loose = BTreeMap::new();
+        let mut folders = Vec::new();
         let folder = prefix.rfind_byte(b'/').map_or(&b"refs"[..], |end| &prefix[..end]);
         if is_folder(folder) {
-            self.walk(folder.as_bstr(), prefix, &mut |name, value| {
+            folders = self.walk(folder.as_bstr(), prefix, &mut |name, value| {
                 if name.starts_with(prefix) {
                     loose.insert(name, value);
                 }
@@ -256,20 +290,7 @@ impl Refs {
                 found.insert(name, stored);
             }
         }
-        if let Some(table) = self.table.get() {
-            for stored in table.below(prefix) {
-                let name = stored.name.as_bstr().to_owned();
-                let stored = match stored.symref_target.clone() {
-                    // What that names moves by itself.
-                    Some(to) => {
-                        self.stored(&name, Value::Symbolic(to.as_bstr().into()), objects)?
-                    }
-                    None => Some(stored),
-                };
-                found.extend(stored.map(|stored| (name, stored)));
-            }
-        }
-        Ok(found.into_values().collect())
+        Ok(List { folders, refs: found.into_values().collect() })
     }
 
     fn stored(
@@ -328,10 +349,12 @@ impl Refs {
         folder: &BStr,
         prefix: &BStr,
         found: &mut dyn FnMut(BString, Value),
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<PathBuf>, StoreError> {
+        let mut walked = Vec::new();
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
             let path = self.path(folder.as_bstr());
+            walked.push(path.clone());
             let entries = match fs::read_dir(&path) {
                 Ok(entries) => entries,
                 Err(error) if is_absent(&error) => continue,
@@ -360,7 +383,7 @@ impl Refs {
                 }
             }
         }
-        Ok(())
+        Ok(walked)
     }
 }
 

@@ -504,3 +504,34 @@ fn a_repository_with_sha256_works_the_same() {
     both_accept(&repo, &store, &[create("refs/heads/x", a), create("refs/heads/y", b)]);
     both_accept(&repo, &store, &[delete("refs/heads/x", a)]);
 }
+
+#[test]
+fn a_list_that_was_read_before_shows_every_change_that_git_makes() {
+    let repo = Repo::new();
+    let (a, b) = (repo.commit(&[], &[], "a"), repo.commit(&[("f", "1")], &[], "b"));
+    let store = repo.referee();
+    let below = || -> Vec<String> {
+        let refs = store.refs_below("refs/heads/").unwrap();
+        refs.into_iter().map(|r| format!("{} {}", r.name, r.oid)).collect()
+    };
+    let line = |name: &str, oid: Oid| format!("refs/heads/{name} {oid}");
+    // Often enough that some of these fall into one tick of the file system's clock.
+    for round in 0..30 {
+        repo.git(&["update-ref", "refs/heads/x", &a.to_string()]);
+        assert_eq!(below(), [line("x", a)], "{round}: created");
+        // Past the time from which on lists are trusted, or not.
+        std::thread::sleep(std::time::Duration::from_millis(round * 3));
+        assert_eq!(below(), [line("x", a)], "{round}: again");
+        repo.git(&["update-ref", "refs/heads/x", &b.to_string()]);
+        assert_eq!(below(), [line("x", b)], "{round}: moved");
+        repo.git(&["update-ref", "refs/heads/deep/er/y", &a.to_string()]);
+        assert_eq!(below(), [line("deep/er/y", a), line("x", b)], "{round}: below");
+        repo.git(&["pack-refs", "--all", "--prune"]);
+        assert_eq!(below(), [line("deep/er/y", a), line("x", b)], "{round}: packed");
+        repo.git(&["update-ref", "-d", "refs/heads/deep/er/y"]);
+        commit(&store, &[moved("refs/heads/x", b, a)]).unwrap();
+        assert_eq!(below(), [line("x", a)], "{round}: by us");
+        repo.git(&["update-ref", "-d", "refs/heads/x"]);
+        assert_eq!(below(), [""; 0], "{round}: gone");
+    }
+}

@@ -1,0 +1,106 @@
+//! Lists of refs that were read before, for clients that ask for the same again and again.
+//!
+//! Git changes a ref by renaming a file into a folder, or by replacing `packed-refs`; either leaves another time on the
+//! folder or the file. A list is good as long as the stamps of every folder that was walked, and of `packed-refs`, are
+//! those from before it was read.
+//!
+//! Times of a file system are coarse: a change right after another one may leave the same. So a list is only trusted if
+//! it was read when its stamps had been the same for [`COARSE`] already.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bstr::{BStr, BString};
+
+use super::StoredRef;
+use crate::error::StoreError;
+use crate::fsio::Stamp;
+
+/// Longer than any tick by which file systems count.
+const COARSE: Duration = Duration::from_millis(30);
+
+/// How many lists are kept, and the longest prefix of one, in bytes.
+const MAX_LISTS: usize = 64;
+const MAX_PREFIX: usize = 256;
+
+/// What was read under which stamps.
+pub(super) struct List {
+    pub(super) folders: Vec<PathBuf>,
+    pub(super) refs: Vec<StoredRef>,
+}
+
+struct Entry {
+    stamps: Vec<Option<Stamp>>,
+    /// Since when these stamps are known.
+    since: Instant,
+    /// Whether the list was read when the stamps were old enough.
+    trusted: bool,
+    list: Arc<List>,
+}
+
+/// Lists by prefix.
+#[derive(Default)]
+pub(super) struct Cache(Mutex<HashMap<BString, Entry>>);
+
+impl Cache {
+    /// The list of a prefix, read anew with `read` unless it is known to be as it was.
+    pub(super) fn list(
+        &self,
+        prefix: &BStr,
+        packed: &Path,
+        read: impl Fn() -> Result<List, StoreError>,
+    ) -> Result<Arc<List>, StoreError> {
+        let known = {
+            let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            entries.get(prefix).map(|entry| (Arc::clone(&entry.list), entry.since, entry.trusted))
+        };
+        let Some((list, since, trusted)) = known else {
+            return self.keep(prefix, packed, read()?, None);
+        };
+        let stamps = stamps(packed, &list.folders)?;
+        let same = {
+            let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            entries.get(prefix).is_some_and(|entry| entry.stamps == stamps)
+        };
+        if same && trusted {
+            return Ok(list);
+        }
+        let since = since.elapsed() >= COARSE && same;
+        self.keep(prefix, packed, read()?, since.then_some(stamps))
+    }
+
+    /// Keeps a list that was read after `before` had been the stamps for long enough, if it is known that they were.
+    fn keep(
+        &self,
+        prefix: &BStr,
+        packed: &Path,
+        list: List,
+        before: Option<Vec<Option<Stamp>>>,
+    ) -> Result<Arc<List>, StoreError> {
+        let stamps = stamps(packed, &list.folders)?;
+        let trusted = before.is_some_and(|before| before == stamps);
+        let list = Arc::new(list);
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = match entries.get(prefix) {
+            Some(entry) if entry.stamps == stamps => entry.since,
+            _ => Instant::now(),
+        };
+        // What a symbolic ref leads to may lie elsewhere.
+        if prefix.len() > MAX_PREFIX || list.refs.iter().any(|r| r.symref_target.is_some()) {
+            entries.remove(prefix);
+            return Ok(list);
+        }
+        if entries.len() >= MAX_LISTS && !entries.contains_key(prefix) {
+            entries.clear();
+        }
+        let entry = Entry { stamps, since, trusted, list: Arc::clone(&list) };
+        entries.insert(prefix.to_owned(), entry);
+        Ok(list)
+    }
+}
+
+fn stamps(packed: &Path, folders: &[PathBuf]) -> Result<Vec<Option<Stamp>>, StoreError> {
+    std::iter::once(packed).chain(folders.iter().map(PathBuf::as_path)).map(Stamp::of).collect()
+}
