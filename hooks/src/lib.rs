@@ -4,7 +4,8 @@
 //! - [`install`]: puts that hook in place, in front of one that is there already.
 //!
 //! The program reads git's lines, asks one of these modules and reports. Standard output stays empty: git hands it on
-//! to whoever runs the command. `zit-server` writes refs itself and runs no hooks, so it is never refused here.
+//! to whoever runs the command. `zit-server` writes refs itself and passes over this hook, so it is
+//! never refused here.
 
 pub mod install;
 pub mod transaction;

@@ -157,8 +157,6 @@ impl Repository {
         self.store.maintain(stop).map(Some)
     }
 
-    /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own, less what the
-    /// configuration hides.
     /// Puts everything that was acknowledged into the files where stock git looks. It happens by itself within 200 ms.
     ///
     /// # Errors
@@ -167,7 +165,8 @@ impl Repository {
         Ok(self.store.settle()?)
     }
 
-    /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own.
+    /// The refs advertised to a pusher: everything outside `refs/zit/`, current, and the agent's own, less what the
+    /// configuration hides.
     ///
     /// # Errors
     /// [`RefereeError`] when refs cannot be read.

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Every crash point, in the order a push meets them.
 pub const CRASH_POINTS: &[&str] = &[
     "quarantine.received",
-    "quarantine.migrating",
-    "quarantine.migrated",
     "tx.planned",
     "tx.locked",
     "tx.verified",
+    "quarantine.migrating",
+    "quarantine.migrated",
     "tx.staged",
     "journal.written",
     "tx.journaled",

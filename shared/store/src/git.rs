@@ -1,4 +1,4 @@
-//! The one place that starts a program: stock `git`, with an environment of our own.
+//! The one place that starts stock `git`, with an environment of our own.
 //!
 //! What the caller's environment says about repositories, objects, configuration or prompts does not reach the
 //! program, so a result depends on the repository and the arguments only. Nothing here reads the terminal.
