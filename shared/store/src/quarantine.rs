@@ -403,14 +403,17 @@ impl Kept {
     }
 }
 
-/// Writes a `.keep` file. Not when there is one: somebody keeps a pack of this very name for reasons of their own.
+/// Writes a `.keep` file, which has its text from the moment it is there: without it nobody would know whose it is, and
+/// it would stay. Not when there is one: somebody keeps a pack of this very name for reasons of their own.
 pub(crate) fn keep(file: &Path) -> Result<bool, StoreError> {
-    match fs::File::create_new(file) {
-        Ok(mut created) => match created.write_all(KEEP.as_bytes()) {
-            Ok(()) => Ok(true),
-            // Without its text nobody would know whose it is, and it would stay.
-            Err(error) => fsio::remove_file(file).and_then(|()| Err(error).doing("write", file)),
-        },
+    let objects = file.ancestors().nth(2).unwrap_or(file);
+    let mut text = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .tempfile_in(objects)
+        .doing("create a file in", objects)?;
+    text.write_all(KEEP.as_bytes()).doing("write", text.path())?;
+    match fs::hard_link(text.path(), file) {
+        Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error).doing("create", file),
     }

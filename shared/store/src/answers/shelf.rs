@@ -11,7 +11,10 @@ use super::{Answer, Key, Reader};
 /// How many answers are kept. Each is an open file, and so is each client of one.
 const MAX_ANSWERS: usize = 64;
 
-/// Of a disk, as a divisor: answers leave this part of it free. A push needs the space more.
+/// How many bytes answers leave free on a large disk. A push needs the space more.
+const FREE_BYTES: u64 = 4 << 30;
+
+/// Of a smaller disk, as a divisor: the part of it that they leave free.
 const FREE_PART: u64 = 20;
 
 /// The answers of one repository.
@@ -163,5 +166,8 @@ impl Drop for Room {
 }
 
 fn has_free_space(folder: &Path) -> bool {
-    rustix::fs::statvfs(folder).is_ok_and(|fs| fs.f_bavail > fs.f_blocks / FREE_PART)
+    rustix::fs::statvfs(folder).is_ok_and(|fs| {
+        let blocks = FREE_BYTES / fs.f_frsize.max(1);
+        fs.f_bavail > blocks.min(fs.f_blocks / FREE_PART)
+    })
 }
