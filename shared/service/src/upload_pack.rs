@@ -1,6 +1,6 @@
 //! `git-upload-pack`: one request of a fetch.
 //!
-//! `ls-refs` of protocol v2 is answered here, from the referee's refs, and a small `fetch` by [`small_fetch`]; one that
+//! `ls-refs` of protocol v2 is answered here, from the referee's refs, and a small `fetch` by `small_fetch`; one that
 //! others may repeat by [`shared_fetch`]. Every other request goes to the store's pack source as it is: what was read of
 //! it to tell them apart first, then the rest as it arrives.
 //!
