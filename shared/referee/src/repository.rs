@@ -31,7 +31,7 @@ use crate::hooks::{Before, Errand, Nobody};
 use crate::landing::{Composed, Landed, Landing, compose};
 use crate::open;
 use crate::push::{Ask, Ground, Push, expand};
-use crate::seen::{self, Seen};
+use crate::seen::Seen;
 use crate::speaker::{Caller, Committer};
 use crate::verdict::{Decision, Refusal, Step};
 
@@ -69,7 +69,7 @@ impl Repository {
     /// # Errors
     /// As [`Repository::open`].
     pub fn open_embedded(path: &Path) -> Result<Self, RefereeError> {
-        let boot = seen::this_boot();
+        let boot = zit_store::boot_id();
         Self::open_remembering(path, Arc::new(BootClock), move |git_dir| match boot {
             Some(boot) => Seen::since(git_dir, boot),
             // Without a boot to name, each command is a fresh observation.

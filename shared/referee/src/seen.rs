@@ -27,9 +27,6 @@ use crate::view::View;
 /// The words at the start of the file, with its version.
 const MAGIC: &str = "zit-seen 1 ";
 
-/// Where Linux tells which boot this is.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
 /// What is remembered of moments.
 #[derive(Debug)]
 pub(crate) struct Seen(Option<Kept>);
@@ -40,12 +37,6 @@ struct Kept {
     boot: String,
     /// What the file holds.
     text: String,
-}
-
-/// Which boot of the machine this is; `None` where nobody says.
-pub(crate) fn this_boot() -> Option<String> {
-    let id = fs::read_to_string(BOOT_ID).ok()?.trim().to_owned();
-    (!id.is_empty()).then_some(id)
 }
 
 impl Seen {

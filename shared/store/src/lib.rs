@@ -38,6 +38,7 @@
 mod alternates;
 mod answers;
 mod backlog;
+mod boot;
 mod config;
 mod config_file;
 mod config_keys;
@@ -75,6 +76,7 @@ mod upload;
 mod work_trees;
 
 pub use answers::{AnswerError, AnswerQuery, SharedAnswer};
+pub use boot::boot_id;
 pub use config::{MaintenanceLimits, RepoConfig, Unborn, Wants};
 pub use connected::Connected;
 pub use crash::{CRASH_POINTS, MAINTENANCE_CRASH_POINTS, crash_point};

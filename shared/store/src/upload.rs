@@ -108,11 +108,6 @@ impl PackStream {
         self.stdin.take()
     }
 
-    /// Where the answer comes from, for a caller that reads it elsewhere. `None` the second time.
-    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
-        self.stdout.take()
-    }
-
     /// Waits for the end, once the answer has been read.
     ///
     /// # Errors

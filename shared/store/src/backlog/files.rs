@@ -9,7 +9,8 @@ use bstr::{BStr, ByteSlice};
 use zit_model::{Oid, RefName};
 
 use super::pack::Packer;
-use super::{Backlog, Debt, FolderId, Mark, boot_id};
+use super::{Backlog, Debt, FolderId, Mark};
+use crate::boot::boot_id;
 use crate::crash::crash_point;
 use crate::error::{Doing, StoreError};
 use crate::fsio;
@@ -29,7 +30,9 @@ impl Backlog {
         let unpaid = self.write_refs(&debt.refs)?;
         crash_point("settle.refs");
         if unpaid.is_empty() {
-            Mark { boot: boot_id(), seq: debt.seq, folder: self.id }.write(&self.git_dir)?;
+            // Without a boot to name, the mark is read as none.
+            let boot = boot_id().unwrap_or_default();
+            Mark { boot, seq: debt.seq, folder: self.id }.write(&self.git_dir)?;
             packer.release(debt.seq)?;
         }
         Ok(unpaid)

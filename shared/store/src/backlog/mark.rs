@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::boot::boot_id;
 use crate::error::{Doing, StoreError};
 use crate::fsio;
 
@@ -29,13 +30,6 @@ impl FolderId {
     }
 }
 
-/// What Linux calls this boot; empty where it cannot be read, which is no boot at all.
-pub(crate) fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_default()
-}
-
 impl Mark {
     /// The mark of the repository; `None` where there is none, or none that can be read.
     pub(crate) fn read(git_dir: &Path) -> Option<Self> {
@@ -49,7 +43,8 @@ impl Mark {
 
     /// Whether the mark holds for the repository: of this boot, and no copy.
     pub(crate) fn holds(&self, git_dir: &Path) -> bool {
-        self.boot == boot_id() && Some(self.folder) == FolderId::of(git_dir)
+        boot_id().is_some_and(|boot| self.boot == boot)
+            && Some(self.folder) == FolderId::of(git_dir)
     }
 
     pub(crate) fn write(&self, git_dir: &Path) -> Result<(), StoreError> {

@@ -32,8 +32,8 @@ use checkpoint::Followed;
 use pack::Packer;
 
 pub(crate) use files::folder;
+use mark::FolderId;
 pub(crate) use mark::Mark;
-use mark::{FolderId, boot_id};
 pub(crate) use pending::{Beside, Content, Pending};
 
 /// How long what is owed waits for more of it, so that one round pays for many transactions. Stock git sees a deferred
