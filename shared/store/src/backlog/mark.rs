@@ -78,4 +78,16 @@ mod tests {
             assert_eq!(Mark::read(dir.path()), None, "{torn:?}");
         }
     }
+
+    #[test]
+    fn a_mark_of_another_boot_or_folder_does_not_hold() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("zit")).unwrap();
+        let (boot, folder) = (boot_id().unwrap(), FolderId::of(dir.path()).unwrap());
+        let here = Mark { boot, seq: 1, folder };
+        assert!(here.holds(dir.path()));
+        let other = Mark { boot: "another-boot".to_owned(), ..here.clone() };
+        assert!(!other.holds(dir.path()));
+        assert!(!Mark { folder: FolderId(0, 0), ..here }.holds(dir.path()));
+    }
 }
