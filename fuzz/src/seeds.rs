@@ -95,6 +95,7 @@ pub(crate) fn list() -> Vec<Vec<u8>> {
         ]),
         packets(&["command=ls-refs", ""]),
         packets(&["command=object-info", "-", "size", &format!("oid {A}"), ""]),
+        packets(&["command=bundle-uri", "-", ""]),
     ]
 }
 

@@ -15,7 +15,7 @@ use zit_wire::pkt::{self, Decoded, Packet};
 use zit_wire::receive::{Progress, RequestReader};
 use zit_wire::service::ProtocolVersion;
 use zit_wire::side_band::{self, Band};
-use zit_wire::{command, fetch, ls_refs};
+use zit_wire::{bundle_uri, command, fetch, ls_refs, object_info};
 
 use crate::{Target, seeds};
 
@@ -108,6 +108,14 @@ fn list(bytes: &[u8]) {
             let _ = request.prefixes.matches(b"refs/heads/main");
             let _ = ls_refs::respond(&request, None, &[]);
         }
+        if let Ok(request) = object_info::parse(bytes, kind) {
+            let oids = request.oids();
+            let _ = object_info::respond(&request, |oid| {
+                assert!(oids.contains(&oid), "it is looked up");
+                Some(1)
+            });
+        }
+        let _ = bundle_uri::parse(bytes, kind);
     }
 }
 

@@ -106,6 +106,7 @@ fn offering(store: Reading<'_>) -> Result<Offering, StoreError> {
             ref_in_want: config.ref_in_want,
             sideband_all: config.sideband_all,
             object_info: config.object_info,
+            bundle_uri: config.bundles.is_some(),
             hide_unborn: config.unborn != Unborn::Advertise,
             hide_atomic: !config.advertise_atomic,
             hide_push_options: !config.advertise_push_options,

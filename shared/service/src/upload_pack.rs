@@ -1,6 +1,6 @@
 //! `git-upload-pack`: one request of a fetch.
 //!
-//! `ls-refs` of protocol v2 is answered here, from the referee's refs, and a small `fetch` by `small_fetch`; one that
+//! `ls-refs`, `object-info` and `bundle-uri` of protocol v2 are answered here, and a small `fetch` by `small_fetch`; one that
 //! others may repeat by [`shared_fetch`]. Every other request goes to the store's pack source as it is: what was read of
 //! it to tell them apart first, then the rest as it arrives.
 //!
@@ -10,9 +10,11 @@
 use std::io::Read;
 
 use zit_store::{Exchange, PackSource, ProtocolVersion as StoreVersion, Reading, Unborn};
+use zit_wire::bundle_uri;
 use zit_wire::command::{self, Command, HeadProgress};
 use zit_wire::fetch;
 use zit_wire::ls_refs;
+use zit_wire::object_info;
 use zit_wire::pkt;
 use zit_wire::service::ProtocolVersion;
 
@@ -63,6 +65,7 @@ pub fn answer(
                     Command::LsRefs => list_refs(source, start, &mut body),
                     Command::Fetch => fetch(store, start, body),
                     Command::ObjectInfo => object_info(store, start, body),
+                    Command::BundleUri => bundle_uri(store, start, &mut body),
                 };
             }
         }
@@ -100,16 +103,45 @@ fn list_refs(
     Ok(Answer::Whole(ls_refs::respond(&request, head.as_ref(), &refs)))
 }
 
-/// Has the sizes of objects told, where the repository is configured for it.
+/// Tells the sizes of objects, where the repository is configured for it.
 fn object_info(
     store: Reading<'_>,
-    request: Vec<u8>,
-    body: Box<dyn Read + Send>,
+    mut request: Vec<u8>,
+    mut body: Box<dyn Read + Send>,
 ) -> Result<Answer, ServiceError> {
-    if store.config()?.object_info {
+    if !store.config()?.object_info {
+        return Ok(refuse("invalid command \"object-info\""));
+    }
+    let n_room = (object_info::MAX_REQUEST + 1).saturating_sub(request.len());
+    read_more(&mut body, &mut request, n_room)?;
+    if request.len() > object_info::MAX_REQUEST {
         return hand_on(store, ProtocolVersion::V2, request, body);
     }
-    Ok(refuse("invalid command \"object-info\""))
+    Ok(match object_info::parse(&request, store.hash_kind()) {
+        Ok(request) => {
+            let sizes = store.sizes(&request.oids())?;
+            Answer::Whole(object_info::respond(&request, |oid| sizes.get(&oid).copied()))
+        }
+        Err(error) => refuse(&error.to_string()),
+    })
+}
+
+/// Tells where bundles are, where the repository is configured for it.
+fn bundle_uri(
+    store: Reading<'_>,
+    mut request: Vec<u8>,
+    body: &mut dyn Read,
+) -> Result<Answer, ServiceError> {
+    let config = store.config()?;
+    let Some(bundles) = &config.bundles else {
+        return Ok(refuse("invalid command \"bundle-uri\""));
+    };
+    let n_room = (bundle_uri::MAX_REQUEST + 1).saturating_sub(request.len());
+    read_more(body, &mut request, n_room)?;
+    Ok(match bundle_uri::parse(&request, store.hash_kind()) {
+        Ok(()) => Answer::Whole(bundle_uri::respond(bundles)),
+        Err(error) => refuse(&error.to_string()),
+    })
 }
 
 /// Answers a small fetch, or one that others ask for too, and hands on any other.

@@ -70,6 +70,8 @@ pub struct RepoConfig {
     pub sideband_all: bool,
     /// `transfer.advertiseObjectInfo`: whether sizes of objects are told.
     pub object_info: bool,
+    /// `bundle.*`, where `uploadpack.advertiseBundleURIs` is on: keys and values that clients are told.
+    pub bundles: Option<Vec<(BString, BString)>>,
     /// `lsrefs.unborn`: what becomes of a HEAD that names no branch yet.
     pub unborn: Unborn,
     /// `receive.advertiseAtomic`, on unless said otherwise: whether pushers are offered to move all refs or none.
@@ -198,6 +200,7 @@ pub(crate) fn interpret(file: &gix_config::File, git_dir: &Path) -> RepoConfig {
         ref_in_want: is("uploadpack.allowRefInWant"),
         sideband_all: is("uploadpack.allowSidebandAll"),
         object_info: is("transfer.advertiseObjectInfo"),
+        bundles: crate::bundles::read(file),
         unborn: unborn(file),
         advertise_atomic: is_on("receive.advertiseAtomic"),
         advertise_push_options: is_on("receive.advertisePushOptions"),

@@ -103,7 +103,7 @@ pub(crate) const TABLE: &[Row] = &[
         "for other servers; here `info/refs` is made when asked for",
     ),
     row("uploadpack.hideRefs", Use::Honoured, ""),
-    row("uploadpack.advertiseBundleURIs", Use::Unsupported, "no bundles are told of"),
+    row("uploadpack.advertiseBundleURIs", Use::Honoured, ""),
     row("uploadpack.allowAnySHA1InWant", Use::Honoured, ""),
     row("uploadpack.allowFilter", Use::Honoured, ""),
     row("uploadpack.allowReachableSHA1InWant", Use::Honoured, ""),
@@ -124,7 +124,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("http.getanyfile", Use::Honoured, ""),
     row("http.uploadarchive", Use::Honoured, ""),
     row("uploadarchive.*", Use::Git, ""),
-    row("bundle.*", Use::Unsupported, "no bundles are told of"),
+    row("bundle.*", Use::Honoured, "told to clients; nothing here makes bundles"),
     row("gc.auto", Use::Partly, "2,000 loose objects unless set; 0 turns it off"),
     row("gc.autoPackLimit", Use::Partly, "32 unless set"),
     row("maintenance.auto", Use::Honoured, ""),
@@ -262,11 +262,7 @@ mod tests {
         .unwrap();
         let found = in_vain(&file);
         let found: Vec<_> = found.iter().map(|v| (v.key.as_str(), v.line)).collect();
-        let expected = [
-            ("receive.certnonceseed", Some(5)),
-            ("bundle.a.uri", Some(7)),
-            ("receive.frotz", Some(9)),
-        ];
+        let expected = [("receive.certnonceseed", Some(5)), ("receive.frotz", Some(9))];
         assert_eq!(found, expected);
     }
 

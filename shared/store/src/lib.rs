@@ -39,6 +39,7 @@ mod alternates;
 mod answers;
 mod backlog;
 mod boot;
+mod bundles;
 mod config;
 mod config_file;
 mod config_keys;

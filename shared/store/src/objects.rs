@@ -3,6 +3,7 @@
 //! Sizes are looked at before anything is decoded, so that no object, however large it claims to be, costs more memory
 //! than its caller allows. Replacement refs and grafts are not followed: an oid means the object with that hash.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -134,6 +135,22 @@ impl Objects {
         }
         let header = self.handle.try_header(oid.as_gix()).map_err(|error| broken(oid, &error))?;
         Ok(header.map(|header| (header.kind(), header.size())))
+    }
+
+    /// The sizes in bytes of those of `oids` that are here and can be read. The packs on disk are looked at once at most:
+    /// a peer may name many objects that were never here.
+    pub(crate) fn sizes(mut self, oids: &[Oid]) -> HashMap<Oid, u64> {
+        let mut sizes = HashMap::new();
+        for &oid in oids {
+            match self.header(oid) {
+                Ok(Some((_, size))) => {
+                    sizes.insert(oid, size);
+                }
+                Ok(None) => self.handle.refresh_never(),
+                Err(error) => tracing::warn!(%error, "no size is told"),
+            }
+        }
+        sizes
     }
 
     /// Whether an object is here, without a look for packs that arrived since the last.

@@ -1,6 +1,6 @@
 //! [`Reading`]: what a store gives to those who may not write. A referee hands it out, so that it stays the only writer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -83,6 +83,14 @@ impl Reading<'_> {
     /// As [`Store::find_ref`].
     pub fn find_ref(&self, name: &RefName) -> Result<Option<Oid>, StoreError> {
         self.0.visible_ref(name)
+    }
+
+    /// The sizes in bytes of those of `oids` that are here and can be read.
+    ///
+    /// # Errors
+    /// As [`Store::objects`].
+    pub fn sizes(&self, oids: &[Oid]) -> Result<HashMap<Oid, u64>, StoreError> {
+        Ok(self.0.objects()?.sizes(oids))
     }
 
     /// Answers a small fetch.

@@ -50,6 +50,8 @@ pub struct Extras {
     pub sideband_all: bool,
     /// `transfer.advertiseObjectInfo`: the command `object-info`.
     pub object_info: bool,
+    /// `uploadpack.advertiseBundleURIs`: the command `bundle-uri`.
+    pub bundle_uri: bool,
     /// `lsrefs.unborn` is `allow` or `ignore`: an unborn HEAD is listed without being offered, or not at all.
     pub hide_unborn: bool,
     /// `receive.advertiseAtomic` is off.
@@ -119,7 +121,7 @@ pub(crate) const UPLOAD_PACK: &[Row] = &[
     row("zit", zit),
 ];
 
-/// `git-upload-pack`, version 2. `ls-refs`, `fetch` and `object-info` are commands: see [`crate::command`].
+/// `git-upload-pack`, version 2. `ls-refs`, `fetch`, `object-info` and `bundle-uri` are commands: see [`crate::command`].
 pub(crate) const UPLOAD_PACK_V2: &[Row] = &[
     row("agent", agent),
     row("ls-refs", ls_refs),
@@ -127,6 +129,7 @@ pub(crate) const UPLOAD_PACK_V2: &[Row] = &[
     row("server-option", bare),
     row("object-format", object_format),
     row("object-info", |offer| bare_if(offer.extras.object_info)),
+    row("bundle-uri", |offer| bare_if(offer.extras.bundle_uri)),
     row("zit", zit),
 ];
 

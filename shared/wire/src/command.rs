@@ -25,6 +25,8 @@ pub enum Command {
     Fetch,
     /// How big objects are. Only where it is advertised.
     ObjectInfo,
+    /// Where bundles are. Only where it is advertised.
+    BundleUri,
 }
 
 /// The head of a request, whole.
@@ -154,6 +156,7 @@ impl Keys {
             b"ls-refs" => Some(Command::LsRefs),
             b"fetch" => Some(Command::Fetch),
             b"object-info" => Some(Command::ObjectInfo),
+            b"bundle-uri" => Some(Command::BundleUri),
             _ => return Err(CommandError::UnknownCommand(shown(name))),
         };
         Ok(())

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! GET  info/refs          service -> advertise
-//! POST git-upload-pack    command -> ls_refs, fetch  (protocol v2)
+//! POST git-upload-pack    command -> ls_refs, fetch, object_info, bundle_uri  (protocol v2)
 //! POST git-receive-pack   receive -> (judged elsewhere) -> report, wrapped in side_band
 //! ```
 //!
@@ -13,10 +13,13 @@
 //! Invariant: bytes of a peer are never indexed unchecked, and no memory is reserved on a peer's word.
 
 pub mod advertise;
+pub mod arguments;
+pub mod bundle_uri;
 mod capability;
 pub mod command;
 pub mod fetch;
 pub mod ls_refs;
+pub mod object_info;
 pub mod pkt;
 pub mod receive;
 pub mod refs;

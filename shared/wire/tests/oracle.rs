@@ -244,6 +244,7 @@ fn what_configuration_adds_to_the_upload_pack_advertisement_is_gits_own() {
         ("uploadpack.allowRefInWant", Extras { ref_in_want: true, ..none }),
         ("uploadpack.allowSidebandAll", Extras { sideband_all: true, ..none }),
         ("transfer.advertiseObjectInfo", Extras { object_info: true, ..none }),
+        ("uploadpack.advertiseBundleURIs", Extras { bundle_uri: true, ..none }),
     ] {
         let repo = Repo::with_history(Kind::Sha1);
         repo.git(&["config", key, "true"]);

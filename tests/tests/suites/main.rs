@@ -18,6 +18,7 @@ mod hooks;
 mod hostile;
 mod http2;
 mod injection;
+mod inquiries;
 mod interop;
 mod linear;
 mod live;
