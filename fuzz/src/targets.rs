@@ -11,6 +11,7 @@ use zit_model::settings::Settings;
 use zit_model::{AgentId, ItemId, Oid, RefName, Resource, refs, trailers};
 use zit_store::journal::{Journal, MemorySlots, Seq, Slots as _};
 use zit_store::{Access, PackLimits, Store};
+use zit_wire::pack_end::{PackEnd, Scan};
 use zit_wire::pkt::{self, Decoded, Packet};
 use zit_wire::receive::{Progress, RequestReader};
 use zit_wire::service::ProtocolVersion;
@@ -39,6 +40,7 @@ targets! {
     "settings": seeds::settings, settings;
     "trailers": seeds::messages, messages;
     "pack": seeds::packs, pack;
+    "pack end": seeds::packs, pack_end;
     "journal": seeds::journals, journal;
     "rust": || seeds::sources("a.rs"), |bytes| source("a.rs", bytes);
     "go": || seeds::sources("a.go"), |bytes| source("a.go", bytes);
@@ -63,6 +65,25 @@ fn packet_lines(mut bytes: &[u8]) {
         }
         assert!(written.eq_ignore_ascii_case(&bytes[..consumed]));
         bytes = &bytes[consumed..];
+    }
+}
+
+/// A pack ends in the same place however it arrives.
+fn pack_end(bytes: &[u8]) {
+    for hash in [Kind::Sha1, Kind::Sha256] {
+        let whole = PackEnd::new(hash).feed(bytes);
+        let (mut end, mut n_read, mut found) = (PackEnd::new(hash), 0, Scan::More);
+        for piece in bytes.chunks(3) {
+            found = end.feed(piece);
+            if let Scan::End { consumed } = &mut found {
+                *consumed += n_read;
+            }
+            if found != Scan::More {
+                break;
+            }
+            n_read += piece.len();
+        }
+        assert_eq!(found, whole);
     }
 }
 

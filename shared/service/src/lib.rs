@@ -25,6 +25,7 @@ mod error;
 pub mod files;
 pub mod hello;
 pub mod local;
+pub mod pack_body;
 pub mod pipe;
 pub mod receive_pack;
 pub mod relay;

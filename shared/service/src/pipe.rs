@@ -19,6 +19,7 @@ use zit_wire::service::ProtocolVersion;
 
 use crate::ServiceError;
 use crate::advertise;
+use crate::pack_body::PackBody;
 use crate::receive_pack::{self, Begun};
 use crate::relay::{RelayedAnswer, Sent};
 use crate::source::FetchSource;
@@ -26,9 +27,6 @@ use crate::upload_pack::{self, Answer};
 
 /// The longest request of protocol 2, in bytes: a million wants and haves of 64 bytes each.
 const MAX_REQUEST: usize = 64 * 1024 * 1024;
-
-/// How much of an unwanted pack is read on, in bytes, so that its sender comes to read why it is not wanted.
-const MAX_UNWANTED: u64 = 64 * 1024 * 1024;
 
 /// How much of a push is read at once, in bytes.
 const PIECE: usize = 64 * 1024;
@@ -249,29 +247,30 @@ fn push(
     if input.fill_buf().map_err(PipeError::Client)?.is_empty() {
         return Ok(());
     }
-    carry_out(repository, caller, limits, &mut input, output)?;
-    drain(input);
-    Ok(())
+    carry_out(repository, caller, limits, input, output)
 }
 
-/// Takes one push and answers it.
+/// Takes one push and answers it. Returns once all of it has come, or the client has ended.
 pub(crate) fn carry_out(
     repository: &Repository,
     caller: &Caller,
     limits: &PackLimits,
-    input: impl Read,
+    mut input: impl BufRead,
     output: &mut dyn Write,
 ) -> Result<(), PipeError> {
-    match receive_pack::begin(repository, input)? {
-        Begun::Answered(answer) => return say(output, &answer),
-        Begun::Push(incoming) => incoming.carry_out(repository, caller, limits, output),
+    match receive_pack::begin(repository, &mut input)? {
+        Begun::Answered(answer) => {
+            say(output, &answer)?;
+            PackBody::unknown(input).drain();
+        }
+        Begun::Push(incoming) => {
+            let incoming = incoming.of_open_body(repository);
+            let pack = incoming.carry_out(repository, caller, limits, output);
+            output.flush().map_err(PipeError::Client)?;
+            pack.drain();
+        }
     }
-    output.flush().map_err(PipeError::Client)
-}
-
-/// Reads on what nobody wants, until the client ends. How it ends is its own business.
-pub(crate) fn drain(input: impl Read) {
-    let _ = io::copy(&mut input.take(MAX_UNWANTED), &mut io::sink());
+    Ok(())
 }
 
 /// Reads one request of protocol 2, its flush included; `None` at the end of the conversation.

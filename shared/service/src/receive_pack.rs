@@ -6,7 +6,7 @@
 //! A request that is no push is answered in band 3 when the client has said that it reads bands: git prints that as
 //! `remote: …`, while of an HTTP error to a POST it prints the number alone. Any other client gets the edge's error.
 
-use std::io::{Chain, Cursor, Read, Write};
+use std::io::{BufRead, Chain, Cursor, Read, Write};
 
 use zit_referee::{Caller, Repository};
 use zit_store::{Audience, Gone, PackLimits};
@@ -15,6 +15,7 @@ use zit_wire::receive::{Progress, PushRequest, ReceiveError, RequestReader};
 use zit_wire::side_band::{self, Band};
 
 use crate::ServiceError;
+use crate::pack_body::PackBody;
 
 /// How much of a request is read at once, in bytes.
 const PIECE: usize = 64 * 1024;
@@ -25,26 +26,32 @@ const MAX_START: usize = 8 * 1024;
 /// An empty packet of band 1: git's sign that work goes on.
 const KEEP_ALIVE: &[u8] = b"0005\x01";
 
+/// A body from where its pack begins: what was read of it already, and the rest.
+pub type FromPack<R> = Chain<Cursor<Vec<u8>>, R>;
+
 /// What a request turned out to be.
 #[must_use = "a push that is begun has not been answered"]
-pub enum Begun<R> {
+pub enum Begun<P> {
     /// No push; this is the answer.
     Answered(Vec<u8>),
     /// A push, whose pack has not been read.
-    Push(Incoming<R>),
+    Push(Incoming<P>),
 }
 
 /// A push that has been read up to its pack.
-pub struct Incoming<R> {
+pub struct Incoming<P> {
     request: PushRequest,
-    pack: Chain<Cursor<Vec<u8>>, R>,
+    pack: P,
 }
 
 /// Reads a request up to its pack; a request of nothing, by which a client tries the way, has an empty answer.
 ///
 /// # Errors
 /// [`ServiceError`] when the body stops before its pack, or is no push and the client reads no bands.
-pub fn begin<R: Read>(repository: &Repository, mut body: R) -> Result<Begun<R>, ServiceError> {
+pub fn begin<R: Read>(
+    repository: &Repository,
+    mut body: R,
+) -> Result<Begun<FromPack<R>>, ServiceError> {
     let mut start = Vec::new();
     let reader = RequestReader::new(repository.reading().hash_kind());
     let (request, rest) = match read_request(reader, &mut body, &mut start)? {
@@ -58,7 +65,21 @@ pub fn begin<R: Read>(repository: &Repository, mut body: R) -> Result<Begun<R>, 
     Ok(Begun::Push(Incoming { request, pack: Cursor::new(rest).chain(body) }))
 }
 
-impl<R: Read> Incoming<R> {
+impl<P: BufRead> Incoming<P> {
+    /// With a pack that ends by itself, in a body that goes on.
+    #[must_use]
+    pub fn of_open_body(self, repository: &Repository) -> Incoming<PackBody<P>> {
+        let Self { request, pack } = self;
+        let pack = if request.expects_pack() {
+            PackBody::pack(pack, repository.reading().hash_kind())
+        } else {
+            PackBody::nothing(pack)
+        };
+        Incoming { request, pack }
+    }
+}
+
+impl<P: Read> Incoming<P> {
     /// Whether the client hears what hooks say, and there are some: the answer then grows while the push is worked on.
     #[must_use]
     pub fn speaks(&self, repository: &Repository) -> bool {
@@ -79,14 +100,15 @@ impl<R: Read> Incoming<R> {
         answer
     }
 
-    /// Carries the push out, and writes the answer piece by piece. What is done is done, also if nobody takes it.
+    /// Carries the push out, and writes the answer piece by piece. What is done is done, also if nobody takes it. What
+    /// comes back is left of the pack.
     pub fn carry_out(
         mut self,
         repository: &Repository,
         caller: &Caller,
         limits: &PackLimits,
         out: &mut dyn Write,
-    ) {
+    ) -> P {
         let capabilities = &self.request.capabilities;
         let mut bands = Bands { speaks: capabilities.side_band_64k, out };
         let answer =
@@ -105,6 +127,7 @@ impl<R: Read> Incoming<R> {
         if let Err(error) = reported.and_then(|()| bands.send(&packets)) {
             tracing::info!(%error, "push carried out, and its report lost");
         }
+        self.pack
     }
 }
 

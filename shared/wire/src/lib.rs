@@ -20,6 +20,7 @@ pub mod command;
 pub mod fetch;
 pub mod ls_refs;
 pub mod object_info;
+pub mod pack_end;
 pub mod pkt;
 pub mod receive;
 pub mod refs;

@@ -23,6 +23,7 @@ mod interop;
 mod linear;
 mod live;
 mod maintenance;
+mod open_ends;
 mod refs;
 mod seats;
 mod settings;

@@ -17,6 +17,7 @@ use super::{LocalError, Referee, Turn};
 use crate::ServiceError;
 use crate::advertise;
 use crate::hello::Hello;
+use crate::pack_body::PackBody;
 use crate::pipe::{self, PipeError};
 
 /// How much of a request is kept in memory, in bytes; a longer one is in a file without a name.
@@ -68,7 +69,7 @@ fn converse(
 ) -> Result<(), PushError> {
     let Referee { git_dir, repository } = referee;
     let advertisement = advertise::push_on_pipe(&repository, hello.version, &hello.caller())?;
-    let reader = RequestReader::new(repository.reading().hash_kind());
+    let hash = repository.reading().hash_kind();
     drop(repository);
     pipe::say(output, &advertisement)?;
     let mut input = BufReader::with_capacity(PIECE, input);
@@ -77,45 +78,51 @@ fn converse(
         return Ok(());
     }
     let limits = PackLimits::default();
-    let request = keep(reader, &mut input, &limits, &git_dir)?;
+    let (request, rest) = keep(hash, input, &limits, &git_dir)?;
     match super::referee(&git_dir)? {
         Turn::Ours(repository) => {
+            let request = BufReader::with_capacity(PIECE, request);
             pipe::carry_out(&repository, &hello.caller(), &limits, request, output)?;
         }
         Turn::Server(server) => hand_over(&server, hello, request, output)?,
     }
-    pipe::drain(input);
+    rest.drain();
     Ok(())
 }
 
-/// Reads a whole push: commands and options, and the pack if there is one. What is no push is kept as far as it was read:
-/// whoever judges it says what is wrong with it.
-fn keep(
-    mut reader: RequestReader,
-    input: &mut impl BufRead,
+/// Reads a whole push: commands and options, and the pack if there is one; with it comes what is left of the stream. What
+/// is no push is kept as far as it was read: whoever judges it says what is wrong with it.
+fn keep<R: BufRead>(
+    hash: gix_hash::Kind,
+    mut input: R,
     limits: &PackLimits,
     git_dir: &Path,
-) -> Result<SpooledTempFile, PushError> {
+) -> Result<(SpooledTempFile, PackBody<R>), PushError> {
     let mut kept = tempfile::spooled_tempfile_in(MAX_IN_MEMORY, git_dir.join("zit"));
-    loop {
+    let mut reader = RequestReader::new(hash);
+    let mut rest = loop {
         let piece = input.fill_buf().map_err(PipeError::Client)?;
-        let n = piece.len();
-        let progress = if n == 0 { None } else { Some(reader.feed(piece)) };
-        kept.write_all(piece).map_err(PushError::Keep)?;
+        let progress = if piece.is_empty() { None } else { Some(reader.feed(piece)) };
+        let n = match &progress {
+            Some(Ok(Progress::Done { consumed, .. })) => *consumed,
+            _ => piece.len(),
+        };
+        kept.write_all(piece.get(..n).unwrap_or_default()).map_err(PushError::Keep)?;
         input.consume(n);
         match progress {
             Some(Ok(Progress::More { .. })) => {}
             Some(Ok(Progress::Done { request, .. })) if request.expects_pack() => {
-                // One that is longer is refused by what is read of it.
-                let n_room = limits.max_bytes.saturating_add(MAX_COMMANDS);
-                io::copy(&mut input.take(n_room), &mut kept).map_err(PushError::Keep)?;
-                break;
+                break PackBody::pack(input, hash);
             }
-            Some(Ok(Progress::Done { .. }) | Err(_)) | None => break,
+            Some(Ok(Progress::Done { .. })) => break PackBody::nothing(input),
+            Some(Err(_)) | None => break PackBody::unknown(input),
         }
-    }
+    };
+    // One that is longer is refused by what is read of it.
+    let n_room = limits.max_bytes.saturating_add(MAX_COMMANDS);
+    io::copy(&mut rest.by_ref().take(n_room), &mut kept).map_err(PushError::Keep)?;
     kept.rewind().map_err(PushError::Keep)?;
-    Ok(kept)
+    Ok((kept, rest))
 }
 
 /// Lets the server judge that has come to have the repository open. What it tells first, the client was told already.
