@@ -409,7 +409,7 @@ impl Actor {
         match store.prepare_seeing(&plan.ref_updates(), &[&made.objects()]) {
             Ok(prepared) => {
                 let draft = Draft::new(millis(now), "", Origin::External);
-                commit(self, None, draft, prepared, vec![made])?;
+                commit(self, None, draft, prepared, vec![made], &BTreeSet::new())?;
             }
             Err(PrepareError::Store(error)) => return Err(error.into()),
             Err(PrepareError::Refused(refused)) => {

@@ -4,10 +4,11 @@
 //! then the view changes. A ref that refuses turns its step into a refusal, what binds the others to it is applied again,
 //! and the rest is planned anew.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use zit_model::refs::{self, Address};
-use zit_model::{AgentId, Now, RefName, RefUpdate};
+use zit_model::{AgentId, Now, Oid, RefName, RefUpdate};
 use zit_store::journal::{self, Draft};
 use zit_store::{
     PrepareError, Prepared, Quarantine, RefusedUpdate, RefusedUpdates, Signature, Store, StoreError,
@@ -58,7 +59,8 @@ pub(crate) fn carry_out(
                 let pack = incoming.filter(|_| plan.needs_pack());
                 let objects = pack.into_iter().chain([made]).collect();
                 let draft = draft(push, &plan, now);
-                commit(actor, Some(&push.committer), draft, prepared, objects)?;
+                let roots = push.roots(&verdict);
+                commit(actor, Some(&push.committer), draft, prepared, objects, &roots)?;
                 let done = plan.apply(actor, push.adopts.as_ref(), now);
                 return Ok((verdict, done));
             }
@@ -85,8 +87,8 @@ pub(crate) fn millis(now: Now) -> u64 {
     now.wall.0.saturating_mul(1000)
 }
 
-/// Makes objects visible and moves refs; deferred ones with the next flush. The caller then brings the view up to date,
-/// which cannot fail.
+/// Makes objects visible and moves refs; deferred ones with the next flush. The repository's history ends at `roots` too from
+/// then on. The caller then brings the view up to date, which cannot fail.
 ///
 /// Should the refs fail to move, what became of them is known only to the store: the view is rebuilt before it is
 /// looked at again.
@@ -96,11 +98,13 @@ pub(crate) fn commit(
     draft: Draft,
     prepared: Prepared<'_>,
     mut objects: Vec<Quarantine>,
+    roots: &BTreeSet<Oid>,
 ) -> Result<(), RefereeError> {
     let store = Arc::clone(&actor.store);
     let updates: Vec<RefUpdate> = prepared.updates().cloned().collect();
     // Where it has something to say, the refs are not deferred, and are moved when this returns.
     let voter = Voter::ask(&store, committer, &updates, &mut objects)?;
+    store.extend_shallow(roots)?;
     if let Err(error) = prepared.stage(draft, objects) {
         (actor.suspect, actor.lost) = (true, true);
         return Err(error.into());

@@ -6,6 +6,7 @@
 //!
 //! Source: `spec/accept.md`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bstr::ByteSlice;
@@ -150,7 +151,8 @@ pub(crate) fn land(
     draft.agent = agent.map(|agent| agent.as_str().into()).unwrap_or_default();
     match store.prepare_seeing(&plan.ref_updates(), &[&composed.objects()]) {
         Ok(prepared) => {
-            commit(actor, Some(&landing.committer), draft, prepared, vec![composed])?;
+            let (by, none) = (Some(&landing.committer), BTreeSet::new());
+            commit(actor, by, draft, prepared, vec![composed], &none)?;
         }
         Err(PrepareError::Store(error)) => return Err(error.into()),
         Err(PrepareError::Refused(refused)) => return landing_refused(actor, &plan, refused),

@@ -20,6 +20,7 @@ mod answer;
 mod carry_out;
 mod claims;
 mod clock;
+mod complete;
 mod denied;
 mod documents;
 mod error;

@@ -2,6 +2,7 @@
 //!
 //! [`expand`] turns what the wire carried into a [`Push`]; the studies are filled in from objects before judging.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
@@ -14,7 +15,7 @@ use zit_model::{AgentId, ItemId, Oid, RefName, Resource};
 use zit_wire::receive::PushRequest;
 
 use crate::speaker::{Caller, Committer, Speaker};
-use crate::verdict::Refusal;
+use crate::verdict::{Decision, Refusal, Verdict};
 
 /// How many branches one push may move before it counts as a mirror's, whose branches open no item.
 pub(crate) const MIRROR_BRANCHES: usize = 8;
@@ -64,6 +65,8 @@ pub(crate) struct Command {
     pub study: Option<Study>,
     /// What the ref holds as judging begins.
     pub found: Option<Oid>,
+    /// Where the repository's history will end too once a ref names the new value: the pusher's clone is shallow.
+    pub roots: BTreeSet<Oid>,
 }
 
 /// What a command asks for.
@@ -169,7 +172,7 @@ pub(crate) fn expand(
                     (Some(name), ask)
                 }
             };
-            Command { sent, name, old, new, ask, study: None, found: None }
+            Command { sent, name, old, new, ask, study: None, found: None, roots: BTreeSet::new() }
         })
         .collect();
     Push {
@@ -273,6 +276,14 @@ impl Push {
     #[must_use]
     pub(crate) fn principal(&self) -> &str {
         &self.speaker.principal.name
+    }
+
+    /// Where the repository's history ends too with what is done.
+    #[must_use]
+    pub(crate) fn roots(&self, verdict: &Verdict) -> BTreeSet<Oid> {
+        let done = self.commands.iter().zip(&verdict.commands);
+        let done = done.filter(|(_, decision)| matches!(decision, Decision::Do(_)));
+        done.flat_map(|(command, _)| command.roots.iter().copied()).collect()
     }
 
     /// Whether the push looks like a mirror's: its branches open no item.

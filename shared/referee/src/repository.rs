@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use bstr::BStr;
 use zit_model::document::{CLAIM_FILE, ClaimRequest};
 use zit_model::options::Options;
-use zit_model::refs::{self, Address, Request};
+use zit_model::refs::{self, Address};
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Oid, RefName, Resource};
 use zit_store::{
@@ -24,6 +24,7 @@ use crate::actor::{Actor, Board, Brief, Decided, Event, Outcome, Proposal, Statu
 use crate::answer::{self, Accepted, PushAnswer};
 use crate::carry_out::millis;
 use crate::clock::{BootClock, Clock};
+use crate::complete;
 use crate::denied::denied;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
@@ -244,14 +245,15 @@ impl Repository {
     ) -> Result<PushAnswer, RefereeError> {
         let mut incoming = self.receive(request, pack, limits)?;
         let overtaken = self.overtaken(request)?;
-        let incomplete = self.incomplete(request, &overtaken, incoming.as_mut())?;
+        let is_overtaken = |n: usize| overtaken.contains_key(&n);
+        let complete = complete::look(&self.store, request, is_overtaken, incoming.as_mut())?;
         let errand = Errand::new(&self.store, caller, &caller.speaker(options), request)?;
         let denied = denied(&self.store, request, incoming.as_ref())?;
         denied.warn(audience);
         let declined = if options.dry_run {
             BTreeSet::new()
         } else {
-            let broken = incomplete.iter().map(|(n, _)| *n).collect();
+            let broken = complete.refused.keys().copied().collect();
             match errand.before(request, &broken, &denied, incoming.as_mut(), audience)? {
                 Before::Agreed(declined) => declined,
                 Before::Declined => {
@@ -264,11 +266,7 @@ impl Repository {
             let brief = self.last_brief();
             let mut push =
                 self.expand(caller, request, options.clone(), incoming.as_ref(), &brief)?;
-            for (n, why) in &incomplete {
-                if let Some(command) = push.commands.get_mut(*n) {
-                    command.ask = Ask::Broken(Refusal::Incomplete { why: why.clone() });
-                }
-            }
+            complete.tell(&mut push);
             for (n, refusal) in &overtaken {
                 // Whatever it asks for by now: nobody has looked whether its objects are there.
                 let command = push.commands.get_mut(*n);
@@ -335,6 +333,7 @@ impl Repository {
             return Ok(None);
         }
         let mut incoming = self.store.quarantine()?;
+        incoming.ends_at(&request.shallow);
         incoming.receive_pack(pack, limits)?;
         Ok(Some(incoming))
     }
@@ -388,42 +387,6 @@ impl Repository {
             }
         }
         Ok(overtaken)
-    }
-
-    /// The commands whose value is not there whole, down to what the repository already reaches, and what is missing.
-    /// Only refs that are stored ask for that.
-    fn incomplete(
-        &self,
-        request: &PushRequest,
-        overtaken: &BTreeMap<usize, RefusedUpdate>,
-        incoming: Option<&mut Quarantine>,
-    ) -> Result<Vec<(usize, String)>, RefereeError> {
-        let mut tips: Vec<(usize, Oid)> = request
-            .commands
-            .iter()
-            .enumerate()
-            .filter(|(n, _)| !overtaken.contains_key(n))
-            .filter(|(_, command)| RefName::new(&command.name).is_ok_and(|name| stores(&name)))
-            .filter_map(|(n, command)| Some((n, command.new?)))
-            .collect();
-        if tips.is_empty() {
-            return Ok(Vec::new());
-        }
-        let refs = self.store.refs()?;
-        let reached: BTreeSet<Oid> = refs.iter().map(|r| r.oid).collect();
-        tips.retain(|(_, tip)| !reached.contains(tip));
-        if tips.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut own = self.store.quarantine()?;
-        let quarantine = incoming.unwrap_or(&mut own);
-        let all: Vec<Oid> = tips.iter().map(|(_, tip)| *tip).collect();
-        if quarantine.check_connected(&all, &refs).is_ok() {
-            return Ok(Vec::new());
-        }
-        let mut missing =
-            |tip| quarantine.check_connected(&[tip], &refs).err().map(|e| e.to_string());
-        Ok(tips.into_iter().filter_map(|(n, tip)| Some((n, missing(tip)?))).collect())
     }
 
     fn study(
@@ -595,23 +558,6 @@ fn refs_by_prefix(store: &Store, prefixes: &Prefixes) -> Result<Vec<StoredRef>, 
         found.extend(store.refs_below(prefix)?);
     }
     Ok(found)
-}
-
-/// Whether a push to the name, if it is done, makes a stored ref name what was pushed.
-fn stores(name: &RefName) -> bool {
-    match refs::address(name) {
-        Address::Head
-        | Address::Tag
-        | Address::Other
-        | Address::Change(_)
-        | Address::Wip(..)
-        | Address::Request(Request::Accept | Request::For(_)) => true,
-        Address::Current
-        | Address::Claim(_)
-        | Address::AgentState(_)
-        | Address::Request(Request::Claim(_) | Request::Release(_) | Request::Tell)
-        | Address::Unknown => false,
-    }
 }
 
 impl Drop for Repository {

@@ -194,6 +194,8 @@ pub(crate) enum Refusal {
         /// What git said.
         why: String,
     },
+    /// The repository would become shallow, or more so, and its configuration does not allow that.
+    ShallowUpdate,
     /// The repository's `update` hook said no.
     Hook,
     /// The push names the ref more than once.

@@ -330,6 +330,13 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             )],
             vec![Command::git(["fetch", "--unshallow", "origin"], "completes a shallow clone")],
         ),
+        Refusal::ShallowUpdate => told(
+            "shallow update not allowed".into(),
+            vec![Line::new(
+                "your clone is shallow, and the repository lacks what lies before its first commits",
+            )],
+            vec![Command::git(["fetch", "--unshallow", "origin"], "completes a shallow clone")],
+        ),
         Refusal::Hook => told(
             "hook declined".into(),
             vec![Line::new("the repository's update hook refuses it; what it said stands above")],

@@ -91,11 +91,7 @@ pub(crate) const TABLE: &[Row] = &[
         Use::Unsupported,
         "the hook `proc-receive` is not run; pushes to these refs are refused",
     ),
-    row(
-        "receive.shallowUpdate",
-        Use::Unsupported,
-        "a push that would make the repository shallow is refused",
-    ),
+    row("receive.shallowUpdate", Use::Honoured, ""),
     row("receive.unpackLimit", Use::Partly, "16 unless set"),
     row(
         "receive.updateServerInfo",

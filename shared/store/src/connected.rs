@@ -13,7 +13,6 @@
 //! meet, so the caller has git decide that, and whatever is past [`Limits`].
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::path::Path;
 use std::rc::Rc;
 
 use bstr::ByteSlice as _;
@@ -101,17 +100,11 @@ pub(crate) fn check(tips: &[Oid], ground: Ground<'_>, limits: Limits) -> Connect
     }
 }
 
-/// The commits that the repository's file `shallow` lists.
-pub(crate) fn shallow(git_dir: &Path) -> HashSet<Oid> {
-    let lines = std::fs::read(git_dir.join("shallow")).unwrap_or_default();
-    lines.lines().filter_map(|line| Oid::from_hex(line.trim()).ok()).collect()
-}
-
-/// Whether all that the objects name is among them or in the repository.
-pub(crate) fn is_closed(objects: &[Object], repository: &Objects) -> bool {
+/// Whether all that the objects name is among them or in the repository, but for the parents of the commits in `ends`.
+pub(crate) fn is_closed(objects: &[Object], repository: &Objects, ends: &HashSet<Oid>) -> bool {
     let mut here = objects.iter().filter_map(|o| Oid::from_gix(o.id)).collect::<HashSet<_>>();
     objects.iter().all(|object| {
-        names(object).is_some_and(|names| {
+        names(object, ends).is_some_and(|names| {
             names.into_iter().all(|oid| {
                 is_empty_tree(oid)
                     || here.contains(&oid)
@@ -122,13 +115,16 @@ pub(crate) fn is_closed(objects: &[Object], repository: &Objects) -> bool {
 }
 
 /// What an object names; `None` when it cannot be read.
-fn names(object: &Object) -> Option<Vec<Oid>> {
+fn names(object: &Object, ends: &HashSet<Oid>) -> Option<Vec<Oid>> {
     let oid = Oid::from_gix(object.id)?;
     match object.kind {
         Kind::Blob => Some(Vec::new()),
         Kind::Tag => tag_target(&object.data).ok().map(|oid| vec![oid]),
         Kind::Commit => {
-            let links = Links::parse(oid, &object.data).ok()?;
+            let mut links = Links::parse(oid, &object.data).ok()?;
+            if ends.contains(&oid) {
+                links.parents.clear();
+            }
             Some(links.parents.into_iter().chain([links.tree]).collect())
         }
         Kind::Tree => TreeRefIter::from_bytes(&object.data, oid.kind())

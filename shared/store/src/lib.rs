@@ -68,6 +68,7 @@ mod reading;
 mod receive_config;
 mod reflog;
 mod refs;
+mod shallow;
 mod sharing;
 mod store;
 mod tree;

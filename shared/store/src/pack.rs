@@ -5,6 +5,7 @@
 //! not have more at a time than [`MAX_OBJECT`]. A pack without objects, as a push that only deletes or claims sends, makes
 //! no folder.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 
 use gix_hash::{Hasher, ObjectId};
@@ -18,6 +19,7 @@ use crate::git::{Finished, said};
 use crate::objects::Objects;
 use crate::quarantine::Quarantine;
 use crate::refs::StoredRef;
+use crate::shallow::shallow;
 use crate::unpack::{self, Base, Object, Stop, Unpacked};
 
 /// Magic, version and number of objects. Source: gitformat-pack(5).
@@ -34,6 +36,10 @@ const MAX_OBJECT: &str = "513m";
 
 /// From what size on git streams blobs that are no deltas.
 const STREAM_FROM: &str = "core.bigFileThreshold=16m";
+
+/// The referee's documents have no history, and a broken one must not stop the pushes of others.
+pub(crate) const OWN_REFS: [&str; 2] =
+    ["--exclude=refs/zit/agents/*", "--exclude=refs/zit/claims/*"];
 
 /// What a pack may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,9 +162,19 @@ impl Quarantine {
     /// # Errors
     /// [`PackError::MissingObjects`] with what git found missing.
     pub fn check_connected(&mut self, tips: &[Oid], refs: &[StoredRef]) -> Result<(), PackError> {
-        match self.connected(tips, refs) {
+        self.check_connected_cut(tips, refs, &BTreeSet::new())
+    }
+
+    /// The same, with history that may end at `cut` too.
+    pub(crate) fn check_connected_cut(
+        &mut self,
+        tips: &[Oid],
+        refs: &[StoredRef],
+        cut: &BTreeSet<Oid>,
+    ) -> Result<(), PackError> {
+        match self.connected_cut(tips, refs, cut) {
             Connected::Whole => Ok(()),
-            Connected::Missing(_) | Connected::Unsure => self.check_connected_by_git(tips),
+            Connected::Missing(_) | Connected::Unsure => self.check_connected_by_git(tips, cut),
         }
     }
 
@@ -166,19 +182,31 @@ impl Quarantine {
     /// repository's.
     #[must_use]
     pub fn connected(&self, tips: &[Oid], refs: &[StoredRef]) -> Connected {
+        self.connected_cut(tips, refs, &BTreeSet::new())
+    }
+
+    fn connected_cut(&self, tips: &[Oid], refs: &[StoredRef], cut: &BTreeSet<Oid>) -> Connected {
         let (objects, repository) = (self.objects(), self.repository_objects());
-        let shallow = connected::shallow(self.git_dir());
+        let mut shallow = shallow(self.git_dir());
+        shallow.extend(cut);
         let ground = Ground { objects: &objects, repository: &repository, refs, shallow };
         connected::check(tips, ground, connected::Limits::default())
     }
 
-    fn check_connected_by_git(&mut self, tips: &[Oid]) -> Result<(), PackError> {
-        let finished = self
-            .reading_git("rev-list")?
-            // The referee's documents have no history, and a broken one must not stop the pushes of others.
+    fn check_connected_by_git(
+        &mut self,
+        tips: &[Oid],
+        cut: &BTreeSet<Oid>,
+    ) -> Result<(), PackError> {
+        let ends = if cut.is_empty() { None } else { Some(self.shallow_file(cut)?) };
+        let mut git = self.reading_git("rev-list")?;
+        if let Some(ends) = ends {
+            git = git.env_path("GIT_SHALLOW_FILE", &ends);
+        }
+        let finished = git
             .args(["--objects", "--stdin", "--quiet", "--not"])
-            .args(["--exclude=refs/zit/agents/*", "--exclude=refs/zit/claims/*", "--all"])
-            .args(["--alternate-refs"])
+            .args(OWN_REFS)
+            .args(["--all", "--alternate-refs"])
             .finish(|stdin| tips.iter().try_for_each(|tip| writeln!(stdin, "{tip}")))
             .map_err(StoreError::Git)?;
         if finished.status.success() {
@@ -245,7 +273,9 @@ impl Quarantine {
             Verdict::AskGit => return Ok(false),
         }
         // Git refuses a pack whose objects name what is nowhere, in words of its own.
-        if self.receive.fsck.is_some() && !connected::is_closed(&unpacked.objects, &repository) {
+        if self.receive.fsck.is_some()
+            && !connected::is_closed(&unpacked.objects, &repository, &self.ends)
+        {
             return Ok(false);
         }
         if n_objects < self.receive.unpack_limit {
@@ -289,12 +319,18 @@ impl Quarantine {
         max: u64,
     ) -> Result<u64, PackError> {
         let mut fed = Fed { bytes: 0, end: None };
+        let ends = std::mem::take(&mut self.ends);
+        let shallow = if ends.is_empty() { None } else { Some(self.shallow_file(&ends)?) };
+        self.ends = ends;
         let strict = self.receive.fsck.as_ref().map(|rules| match rules.argument() {
             argument if argument.is_empty() => "--strict".to_owned(),
             argument => format!("--strict={argument}"),
         });
-        let finished = self
-            .git(&[STREAM_FROM], "index-pack")?
+        let mut git = self.git(&[STREAM_FROM], "index-pack")?;
+        if let Some(shallow) = shallow {
+            git = git.env_path("GIT_SHALLOW_FILE", &shallow);
+        }
+        let finished = git
             .env("GIT_ALLOC_LIMIT", MAX_OBJECT)
             .args(["--stdin", "--fix-thin"])
             .args(strict)

@@ -6,7 +6,7 @@
 //! there is something to put into it. Dropping the quarantine removes the folder; [`Quarantine::migrate`] moves the
 //! objects into the repository, flushed, so that a ref may name them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
@@ -59,6 +59,8 @@ pub struct Quarantine {
     pub(crate) kind: gix_hash::Kind,
     pub(crate) receive: Arc<ReceiveConfig>,
     sharing: Sharing,
+    /// The commits whose parents the client lacks, as it says, and that are no ends of the repository's history.
+    pub(crate) ends: HashSet<Oid>,
 }
 
 /// Where the objects are, and the database that reads them and the repository's.
@@ -114,6 +116,7 @@ impl Quarantine {
             kind,
             receive,
             sharing: Sharing::Umask,
+            ends: HashSet::new(),
         }
     }
 

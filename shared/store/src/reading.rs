@@ -66,7 +66,7 @@ impl Reading<'_> {
     /// The commits whose parents the repository lacks because it is shallow.
     #[must_use]
     pub fn shallow(&self) -> BTreeSet<Oid> {
-        crate::connected::shallow(self.0.common_dir()).into_iter().collect()
+        crate::shallow::shallow(self.0.common_dir()).into_iter().collect()
     }
 
     /// What the refs of the repositories that this one borrows objects from name.

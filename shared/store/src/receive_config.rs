@@ -17,11 +17,18 @@ pub struct ReceiveConfig {
     pub max_input_size: Option<u64>,
     /// `receive.unpackLimit` or `transfer.unpackLimit`: a pack of fewer objects is kept as single objects.
     pub unpack_limit: u32,
+    /// `receive.shallowUpdate`: whether a push may make the repository shallow.
+    pub shallow_update: bool,
 }
 
 impl Default for ReceiveConfig {
     fn default() -> Self {
-        Self { fsck: Some(FsckRules::default()), max_input_size: None, unpack_limit: UNPACK_LIMIT }
+        Self {
+            fsck: Some(FsckRules::default()),
+            max_input_size: None,
+            unpack_limit: UNPACK_LIMIT,
+            shallow_update: false,
+        }
     }
 }
 
@@ -44,6 +51,7 @@ impl ReceiveConfig {
                 .and_then(|max| u64::try_from(max).ok())
                 .filter(|max| *max > 0),
             unpack_limit: unpack_limit.and_then(|n| u32::try_from(n).ok()).unwrap_or(UNPACK_LIMIT),
+            shallow_update: file.boolean("receive.shallowUpdate").ok().flatten().unwrap_or(false),
         }
     }
 }

@@ -24,6 +24,7 @@ mod linear;
 mod live;
 mod maintenance;
 mod open_ends;
+mod receiving;
 mod refs;
 mod seats;
 mod settings;

@@ -32,8 +32,7 @@
 //! 9. Of a push that is refused in part, git keeps all objects, ours those that refs need. No case relies on others.
 //! 10. Commands of one push that name a ref twice, or a ref and one below it, are refused by ours, while git carries out
 //!     the first that it can. No push has such a pair.
-//! 11. A push that would end the repository's history somewhere new is refused whole, while git refuses the refs concerned
-//!     and carries the others out. No shallow client of ours has history that the repository lacks.
+//! 11. No shallow client of ours has history that the repository lacks; the suite `receiving` tries that.
 
 mod answer;
 mod cases;
