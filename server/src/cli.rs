@@ -3,7 +3,7 @@
 //! What is read here is as the user typed it; [`crate::config::Config`] is what it comes to once checked.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use zit_model::{AgentId, ItemId};
@@ -108,14 +108,14 @@ pub(crate) struct CheckArgs {
 }
 
 /// The options of `stdio`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct StdioArgs {
-    /// What the client wants: git-upload-pack or git-receive-pack
-    #[arg(value_parser = service)]
-    pub(crate) service: Service,
+    /// What the client wants: git-upload-pack or git-receive-pack [default: what `SSH_ORIGINAL_COMMAND` says]
+    #[arg(value_parser = service, requires = "path")]
+    pub(crate) service: Option<Service>,
 
     /// The repository; `~/` is the user's home folder
-    pub(crate) path: PathBuf,
+    pub(crate) path: Option<PathBuf>,
 
     /// Version of git's protocol [default: what `GIT_PROTOCOL` says]
     #[arg(long, value_name = "0|1|2", value_parser = version)]
@@ -128,6 +128,13 @@ pub(crate) struct StdioArgs {
     /// Item that it works on
     #[arg(long, value_parser = ItemId::new)]
     pub(crate) item: Option<ItemId>,
+}
+
+impl StdioArgs {
+    /// What the client wants, of which repository; `None` when the command line does not say.
+    pub(crate) fn wanted(&self) -> Option<(Service, &Path)> {
+        self.service.zip(self.path.as_deref())
+    }
 }
 
 fn service(name: &str) -> Result<Service, &'static str> {

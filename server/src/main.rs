@@ -12,6 +12,7 @@ mod cli;
 mod config;
 mod connection;
 mod demo;
+mod forced;
 mod http;
 mod log;
 mod maintenance;

@@ -11,11 +11,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use zit_service::local::{self, LocalError};
+use zit_service::local::{self, LocalError, Way};
 use zit_service::{Hello, pipe};
 use zit_wire::service::ProtocolVersion;
 
 use crate::cli::StdioArgs;
+use crate::forced::{self, ForcedError};
 
 /// The client is gone.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ enum Refusal {
     /// No way to the repository.
     #[error(transparent)]
     Local(#[from] LocalError),
+    /// The login does no such thing.
+    #[error(transparent)]
+    Forced(#[from] ForcedError),
     /// A home folder that is not known.
     #[error("cannot find the folder {0:?}: only ~/ is known")]
     Home(PathBuf),
@@ -40,29 +44,37 @@ enum Refusal {
 pub(crate) fn run(args: &StdioArgs) -> Result<ExitCode, StdioError> {
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    let hello = Hello {
-        service: args.service,
-        version: args.protocol.unwrap_or_else(asked_by_environment),
-        agent: args.agent.clone(),
-        item: args.item.clone(),
-    };
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let opened =
-        expand(&args.path, home.as_deref()).and_then(|path| Ok(local::open(&path, hello.service)?));
-    match opened {
-        Ok(way) => {
+    match open(args) {
+        Ok((way, hello)) => {
             way.serve(&hello, Box::new(input), &mut output);
             Ok(ExitCode::SUCCESS)
         }
         Err(refusal) => {
             let hint = match &refusal {
                 Refusal::Local(error) => error.hint(),
+                Refusal::Forced(error) => Some(error.hint()),
                 Refusal::Home(_) => Some("give the path from / on"),
             };
             pipe::tell(&refusal, hint, &mut output)?;
             Ok(ExitCode::from(crate::ERROR))
         }
     }
+}
+
+/// Finds out what is wanted, and the way to it.
+fn open(args: &StdioArgs) -> Result<(Way, Hello), Refusal> {
+    let forced = || forced::asked(std::env::var_os(forced::VARIABLE).as_deref(), args);
+    let args = if args.wanted().is_some() { args.clone() } else { forced()? };
+    let (service, path) = args.wanted().ok_or(ForcedError::NoCommand)?;
+    let hello = Hello {
+        service,
+        version: args.protocol.unwrap_or_else(asked_by_environment),
+        agent: args.agent.clone(),
+        item: args.item.clone(),
+    };
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let path = expand(path, home.as_deref())?;
+    Ok((local::open(&path, service)?, hello))
 }
 
 /// What git asks for through ssh, when nothing is said on the command line.

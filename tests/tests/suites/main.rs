@@ -31,5 +31,6 @@ mod settings;
 mod shared_fetch;
 mod small_fetch;
 mod spec;
+mod ssh;
 mod storm;
 mod transcripts;
