@@ -8,10 +8,10 @@ use zit_model::{Resource, resource::Part};
 
 use crate::{
     Fallback, FileFootprint, Language, UnitHash, Write, WriteKind,
-    lang::{self, Analysis},
+    lang::{self, Analysis, UnitsOfBoth},
     parse::parse,
     plan::Plan,
-    unit::{Unit, assemble},
+    unit::{Unit, Units, assemble},
     walk::walk,
 };
 
@@ -40,6 +40,41 @@ pub struct Side<'a> {
     pub bytes: &'a [u8],
 }
 
+/// One version of a source file, taken apart: all that comparing it needs, without its bytes.
+///
+/// It says what the bytes say in one language, wherever the file lies and whatever it is compared with.
+#[derive(Clone, Debug)]
+pub struct Carved {
+    kind: FileKind,
+    bytes: UnitHash,
+    /// Why it is no text of a size that is taken apart, when it is none.
+    text: Result<(), Fallback>,
+    units: Result<Units, Fallback>,
+}
+
+impl Carved {
+    /// Takes one version apart; `None` where a language names the units of two versions by looking at both.
+    #[must_use]
+    pub fn new(language: Language, side: Side<'_>) -> Option<Self> {
+        match lang::analysis(language) {
+            Analysis::Prose(_) => None,
+            Analysis::Code(grammar) => Some(Self::by(grammar, side)),
+        }
+    }
+
+    /// How many units it has.
+    #[must_use]
+    pub fn n_units(&self) -> usize {
+        self.units.as_ref().map_or(0, BTreeMap::len)
+    }
+
+    fn by(grammar: &lang::Grammar, side: Side<'_>) -> Self {
+        let text = text(side);
+        let units = text.and_then(|source| code_units(grammar, source));
+        Self { kind: side.kind, bytes: hash(side), text: text.map(drop), units }
+    }
+}
+
 /// Compares two versions of the file `path`; `None` is a version in which it does not exist.
 ///
 /// Shape: equal versions write nothing; so do versions that differ in white space, comments or item order only.
@@ -49,52 +84,92 @@ pub struct Side<'a> {
 /// `spec/footprints.md`, "Writes".
 #[must_use]
 pub fn compare(path: &Resource, old: Option<Side<'_>>, new: Option<Side<'_>>) -> FileFootprint {
+    let language = Language::of_path(path.path());
+    match language.map(lang::analysis) {
+        Some(Analysis::Code(grammar)) => {
+            let carved = |side| Carved::by(grammar, side);
+            compare_carved(path, old.map(carved).as_ref(), new.map(carved).as_ref())
+        }
+        Some(Analysis::Prose(units)) => compare_texts(path, old, new, Some(units)),
+        None => compare_texts(path, old, new, None),
+    }
+}
+
+/// As [`compare`], of versions that were taken apart as the language of `path` is.
+#[must_use]
+pub fn compare_carved(
+    path: &Resource,
+    old: Option<&Carved>,
+    new: Option<&Carved>,
+) -> FileFootprint {
+    let version = |carved: &Carved| Version { kind: carved.kind, bytes: carved.bytes };
+    let (old_version, new_version) = (old.map(version), new.map(version));
+    footprint(path, old_version, new_version, |file, language| {
+        old.map_or(Ok(()), |old| old.text)?;
+        new.map_or(Ok(()), |new| new.text)?;
+        same_mode(old_version, new_version)?;
+        let none = Units::new();
+        Ok(differences(file, language, units_of(old, &none)?, units_of(new, &none)?))
+    })
+}
+
+fn units_of<'a>(carved: Option<&'a Carved>, none: &'a Units) -> Result<&'a Units, Fallback> {
+    carved.map_or(Ok(none), |carved| carved.units.as_ref().map_err(|fallback| *fallback))
+}
+
+fn compare_texts(
+    path: &Resource,
+    old: Option<Side<'_>>,
+    new: Option<Side<'_>>,
+    units: Option<UnitsOfBoth>,
+) -> FileFootprint {
+    let version = |side: Side<'_>| Version { kind: side.kind, bytes: hash(side) };
+    let (old_version, new_version) = (old.map(version), new.map(version));
+    footprint(path, old_version, new_version, |file, language| {
+        let (old, new) = (old.map(text).transpose()?, new.map(text).transpose()?);
+        same_mode(old_version, new_version)?;
+        let units = units.ok_or(Fallback::NoGrammar)?;
+        let (old, new) = units(old.unwrap_or_default(), new.unwrap_or_default());
+        Ok(differences(file, language, &old, &new))
+    })
+}
+
+/// What a version is, as a whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Version {
+    kind: FileKind,
+    bytes: UnitHash,
+}
+
+fn footprint(
+    path: &Resource,
+    old: Option<Version>,
+    new: Option<Version>,
+    writes: impl FnOnce(&Resource, Option<Language>) -> Result<BTreeMap<Resource, Write>, Fallback>,
+) -> FileFootprint {
     let file = path.with(Part::File);
     let language = Language::of_path(file.path());
     let mut footprint = FileFootprint { file, language, writes: BTreeMap::new(), fallback: None };
-    if same(old, new) {
+    if old == new {
         return footprint;
     }
-    match writes_by_unit(&footprint.file, language, old, new) {
-        Ok(writes) => footprint.writes = writes,
-        Err(fallback) => {
+    let one_sided = old.is_none() || new.is_none();
+    match writes(&footprint.file, language) {
+        Ok(writes) if !(one_sided && writes.is_empty()) => footprint.writes = writes,
+        cut => {
             let write = file_write(language, old, new);
             footprint.writes.insert(footprint.file.clone(), write);
-            footprint.fallback = Some(fallback);
+            footprint.fallback = Some(cut.err().unwrap_or(Fallback::Empty));
         }
     }
     footprint
 }
 
-fn same(old: Option<Side<'_>>, new: Option<Side<'_>>) -> bool {
+fn same_mode(old: Option<Version>, new: Option<Version>) -> Result<(), Fallback> {
     match (old, new) {
-        (None, None) => true,
-        (Some(old), Some(new)) => old.kind == new.kind && old.bytes == new.bytes,
-        (None, Some(_)) | (Some(_), None) => false,
+        (Some(old), Some(new)) if old.kind != new.kind => Err(Fallback::ModeChange),
+        (Some(_) | None, Some(_) | None) => Ok(()),
     }
-}
-
-fn writes_by_unit(
-    file: &Resource,
-    language: Option<Language>,
-    old: Option<Side<'_>>,
-    new: Option<Side<'_>>,
-) -> Result<BTreeMap<Resource, Write>, Fallback> {
-    let old_text = old.map(text).transpose()?;
-    let new_text = new.map(text).transpose()?;
-    if let (Some(old), Some(new)) = (old, new)
-        && old.kind != new.kind
-    {
-        return Err(Fallback::ModeChange);
-    }
-    let language = language.ok_or(Fallback::NoGrammar)?;
-    let (old_units, new_units) = match lang::analysis(language) {
-        Analysis::Prose(units) => units(old_text.unwrap_or_default(), new_text.unwrap_or_default()),
-        Analysis::Code(grammar) => (code_units(grammar, old_text)?, code_units(grammar, new_text)?),
-    };
-    let writes = differences(file, language, &old_units, &new_units);
-    let one_sided = old.is_none() || new.is_none();
-    if one_sided && writes.is_empty() { Err(Fallback::Empty) } else { Ok(writes) }
 }
 
 fn text(side: Side<'_>) -> Result<&str, Fallback> {
@@ -111,11 +186,7 @@ fn text(side: Side<'_>) -> Result<&str, Fallback> {
     std::str::from_utf8(side.bytes).map_err(|_| Fallback::NotUtf8)
 }
 
-fn code_units<'s>(
-    grammar: &lang::Grammar,
-    source: Option<&'s str>,
-) -> Result<BTreeMap<Part, Unit<'s>>, Fallback> {
-    let Some(source) = source else { return Ok(BTreeMap::new()) };
+fn code_units(grammar: &lang::Grammar, source: &str) -> Result<Units, Fallback> {
     let tree = parse(grammar, source)?;
     let mut plan = Plan::new(source);
     (grammar.carve)(&mut plan, tree.root_node());
@@ -124,9 +195,9 @@ fn code_units<'s>(
 
 fn differences(
     file: &Resource,
-    language: Language,
-    old: &BTreeMap<Part, Unit<'_>>,
-    new: &BTreeMap<Part, Unit<'_>>,
+    language: Option<Language>,
+    old: &Units,
+    new: &Units,
 ) -> BTreeMap<Resource, Write> {
     let parts: BTreeSet<&Part> = old.keys().chain(new.keys()).collect();
     parts
@@ -142,7 +213,7 @@ fn differences(
         .collect()
 }
 
-fn unit_write(language: Language, old: Option<&Unit<'_>>, new: Option<&Unit<'_>>) -> Option<Write> {
+fn unit_write(language: Option<Language>, old: Option<&Unit>, new: Option<&Unit>) -> Option<Write> {
     let (change, interface) = match (old, new) {
         (None, None) => return None,
         (None, Some(new)) => (WriteKind::Added, new.required),
@@ -153,7 +224,7 @@ fn unit_write(language: Language, old: Option<&Unit<'_>>, new: Option<&Unit<'_>>
         (Some(_), Some(_)) => (WriteKind::Docs, false),
     };
     let either = new.or(old)?;
-    let signature = |unit: &Unit<'_>| Some(unit.signature.clone()).filter(|text| !text.is_empty());
+    let signature = |unit: &Unit| Some(unit.signature.clone()).filter(|text| !text.is_empty());
     Some(Write {
         change,
         old: old.map(|unit| unit.whole),
@@ -163,25 +234,28 @@ fn unit_write(language: Language, old: Option<&Unit<'_>>, new: Option<&Unit<'_>>
         new_signature: new.and_then(signature),
         lines: either.lines,
         name: either.mentioned_as.clone(),
-        language: Some(language),
-        refs: new.into_iter().flat_map(|unit| &unit.refs).map(|&name| name.to_owned()).collect(),
+        language,
+        refs: new.into_iter().flat_map(Unit::refs).map(str::to_owned).collect(),
         drops: BTreeSet::new(),
     })
 }
 
 /// What the old version mentions and the new one does not.
-fn dropped(old: Option<&Unit<'_>>, new: Option<&Unit<'_>>) -> BTreeSet<String> {
-    let old = old.into_iter().flat_map(|unit| &unit.refs);
-    let gone = old.filter(|name| new.is_none_or(|unit| !unit.refs.contains(*name)));
-    gone.map(|&name| name.to_owned()).collect()
+fn dropped(old: Option<&Unit>, new: Option<&Unit>) -> BTreeSet<String> {
+    let kept: BTreeSet<&str> = new.into_iter().flat_map(Unit::refs).collect();
+    let old = old.into_iter().flat_map(Unit::refs);
+    old.filter(|name| !kept.contains(name)).map(str::to_owned).collect()
 }
 
-fn file_write(language: Option<Language>, old: Option<Side<'_>>, new: Option<Side<'_>>) -> Write {
-    let hash = |side: Side<'_>| UnitHash::of([&[side.kind as u8][..], side.bytes]);
+fn hash(side: Side<'_>) -> UnitHash {
+    UnitHash::of([&[side.kind as u8][..], side.bytes])
+}
+
+fn file_write(language: Option<Language>, old: Option<Version>, new: Option<Version>) -> Write {
     Write {
         change: WriteKind::File,
-        old: old.map(hash),
-        new: new.map(hash),
+        old: old.map(|version| version.bytes),
+        new: new.map(|version| version.bytes),
         interface: false,
         old_signature: None,
         new_signature: None,

@@ -3,6 +3,8 @@
 //! Use: [`compare`] each changed path, gather the answers with [`Footprint::from_files`], and ask
 //! [`conflicts`] whether two footprints meet. [`document`] turns a footprint into JSON's shapes.
 //!
+//! [`Carved`] is one version taken apart, for those who meet it again; [`compare_carved`] compares two.
+//!
 //! The stages of [`compare`], in order:
 //!
 //! 1. `compare` decides whether both versions can be taken apart at all; otherwise the whole file is written,
@@ -28,7 +30,7 @@ mod plan;
 mod unit;
 mod walk;
 
-pub use compare::{FileKind, MAX_FILE, Side, compare};
+pub use compare::{Carved, FileKind, MAX_FILE, Side, compare, compare_carved};
 pub use conflict::{Conflict, ConflictKind, Prose, conflicts};
 pub use footprint::{Fallback, FileFootprint, Footprint, Write, WriteKind};
 pub use hash::UnitHash;

@@ -65,9 +65,12 @@ impl Fragment<'_> {
     }
 }
 
-/// One unit of one version of a file.
+/// Units by name.
+pub(crate) type Units = BTreeMap<Part, Unit>;
+
+/// One unit of one version of a file. It outlives the file's text.
 #[derive(Clone, Debug)]
-pub(crate) struct Unit<'s> {
+pub(crate) struct Unit {
     /// The identifier by which other code mentions it.
     pub mentioned_as: Option<String>,
     /// Whether implementors must have it.
@@ -82,8 +85,30 @@ pub(crate) struct Unit<'s> {
     pub code: UnitHash,
     /// The declaration on one line.
     pub signature: String,
-    /// The identifiers mentioned and not bound.
-    pub refs: BTreeSet<&'s str>,
+    /// The identifiers mentioned and not bound, in order.
+    refs: Refs,
+}
+
+impl Unit {
+    /// The identifiers mentioned and not bound, in order.
+    pub(crate) fn refs(&self) -> impl Iterator<Item = &str> {
+        self.refs.0.split_terminator('\0')
+    }
+}
+
+/// Names in one piece of memory, each ended by NUL: a file has many units with a few names each.
+#[derive(Clone, Debug)]
+struct Refs(Box<str>);
+
+impl Refs {
+    fn of(names: &BTreeSet<&str>) -> Self {
+        let mut all = String::with_capacity(names.iter().map(|name| name.len() + 1).sum());
+        for name in names {
+            all.push_str(name);
+            all.push('\0');
+        }
+        Self(all.into())
+    }
 }
 
 /// Whether fragments of one unit mean the same in another order.
@@ -96,7 +121,7 @@ pub(crate) enum Order {
 }
 
 /// Merges fragments into units. No unit has an empty token list.
-pub(crate) fn assemble(fragments: Vec<Fragment<'_>>, order: Order) -> BTreeMap<Part, Unit<'_>> {
+pub(crate) fn assemble(fragments: Vec<Fragment<'_>>, order: Order) -> Units {
     let mut groups: BTreeMap<Part, Vec<Fragment<'_>>> = BTreeMap::new();
     let mut counts: BTreeMap<Part, usize> = BTreeMap::new();
     for mut fragment in fragments.into_iter().filter(|fragment| !fragment.is_empty()) {
@@ -140,7 +165,7 @@ fn place<'s>(
     groups.entry(part).or_default().push(fragment);
 }
 
-fn merge(mut group: Vec<Fragment<'_>>, order: Order) -> Unit<'_> {
+fn merge(mut group: Vec<Fragment<'_>>, order: Order) -> Unit {
     let lines = group.iter().find_map(|fragment| fragment.lines);
     let mut signature = String::new();
     for fragment in &group {
@@ -172,6 +197,6 @@ fn merge(mut group: Vec<Fragment<'_>>, order: Order) -> Unit<'_> {
         interface,
         code,
         signature: signature.chars().take(MAX_SIGNATURE).collect(),
-        refs: group.into_iter().flat_map(|fragment| fragment.refs).collect(),
+        refs: Refs::of(&group.into_iter().flat_map(|fragment| fragment.refs).collect()),
     }
 }

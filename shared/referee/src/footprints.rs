@@ -1,18 +1,26 @@
-//! Footprints of commits: tree differences taken apart file by file, in parallel, with a bounded cache.
+//! Footprints of commits: tree differences taken apart file by file, in parallel, with bounded memories.
 //!
-//! Runs on the caller's thread; on the actor only when it looks at all refs again. Deleting the cache loses nothing.
+//! What one version of a file says is kept by its blob, so that the version that many changes start from is parsed once.
+//! Runs on the caller's thread and one more a processor; on the actor only when it looks at all refs again. Forgetting
+//! everything loses nothing.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::hash::Hash;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::{BStr, ByteSlice};
-use zit_footprint::{FileFootprint, FileKind, Footprint, MAX_FILE, Side, compare};
+use zit_footprint::{
+    Carved, FileFootprint, FileKind, Footprint, Language, MAX_FILE, Side, compare, compare_carved,
+};
 use zit_model::resource::Part;
 use zit_model::{AgentId, Oid, Resource, trailers};
 use zit_store::{Blob, Entry, EntryMode, Kind, Objects, StoreError, TreeChange};
 
 use crate::push::Study;
+use crate::recent::Recent;
+
+/// How many units the kept versions of files have in all. One takes about half a kilobyte.
+const MAX_UNITS: usize = 32 * 1024;
 
 /// How many writes the kept footprints of files have in all. One takes about half a kilobyte.
 const MAX_FILE_WRITES: usize = 64 * 1024;
@@ -20,17 +28,23 @@ const MAX_FILE_WRITES: usize = 64 * 1024;
 /// How many writes the kept footprints of commits have in all.
 const MAX_PAIR_WRITES: usize = 128 * 1024;
 
-/// How many files are read before they are compared, which bounds memory to this many times 2 MiB.
-const BATCH: usize = 32;
+/// How many bytes of files are read before they are taken apart. With one file more, this bounds memory.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// How many files are read before they are taken apart.
+const BATCH_FILES: usize = 1024;
+
+/// From how many bytes on a second thread is worth what it costs to start.
+const BYTES_PER_THREAD: usize = 8 * 1024;
 
 /// How many files of one change are taken apart; the rest stays at file level.
 const MAX_COMPARED: usize = 5000;
 
 /// Computes footprints and remembers them.
-#[derive(Default)]
 pub struct Footprinter {
-    files: Mutex<Bounded<TreeChangeKey, Arc<FileFootprint>>>,
-    pairs: Mutex<Bounded<CommitPair, Arc<Footprint>>>,
+    versions: Mutex<Recent<VersionKey, Arc<Carved>>>,
+    files: Mutex<Recent<TreeChangeKey, Arc<FileFootprint>>>,
+    pairs: Mutex<Recent<CommitPair, Arc<Footprint>>>,
 }
 
 /// The base, where there is one, and the tip.
@@ -38,6 +52,19 @@ type CommitPair = (Option<Oid>, Oid);
 
 /// A path and what lay there, before and after: all that a file's footprint depends on.
 type TreeChangeKey = (Vec<u8>, Option<(u8, Oid)>, Option<(u8, Oid)>);
+
+/// All that what one version says depends on.
+type VersionKey = (Language, FileKind, Oid);
+
+impl Default for Footprinter {
+    fn default() -> Self {
+        Self {
+            versions: Mutex::new(Recent::new(MAX_UNITS)),
+            files: Mutex::new(Recent::new(MAX_FILE_WRITES)),
+            pairs: Mutex::new(Recent::new(MAX_PAIR_WRITES)),
+        }
+    }
+}
 
 impl Footprinter {
     /// What `tip` touches since `base`, both commits; since the empty tree without a base.
@@ -60,7 +87,7 @@ impl Footprinter {
         footprint.reads = declared_reads(objects, base, tip)?;
         let footprint = Arc::new(footprint);
         let weight = footprint.writes.len();
-        lock(&self.pairs).insert((base, tip), footprint.clone(), weight, MAX_PAIR_WRITES);
+        lock(&self.pairs).insert((base, tip), footprint.clone(), weight);
         Ok(footprint)
     }
 
@@ -111,26 +138,63 @@ impl Footprinter {
         changes: &[TreeChange],
     ) -> Result<Vec<Arc<FileFootprint>>, StoreError> {
         let mut files = Vec::with_capacity(changes.len());
-        for (n, batch) in changes.chunks(BATCH).enumerate() {
-            let whole = n * BATCH >= MAX_COMPARED;
-            let mut fresh = Vec::new();
-            for change in batch {
-                let Some(path) = resource(change.path.as_bstr()) else { continue };
-                match lock(&self.files).get(&key(change)) {
-                    Some(known) => files.push(known),
-                    None => fresh.push(ReadFile::read(objects, path, change, whole)?),
-                }
+        let (mut fresh, mut n_bytes) = (Vec::new(), 0);
+        for (n, change) in changes.iter().enumerate() {
+            let Some(path) = resource(change.path.as_bstr()) else { continue };
+            if let Some(known) = lock(&self.files).get(&key(change)) {
+                files.push(known);
+                continue;
             }
-            for (file, footprint) in compare_all(fresh) {
-                let footprint = Arc::new(footprint);
-                if !whole {
-                    let weight = footprint.writes.len();
-                    lock(&self.files).insert(file, footprint.clone(), weight, MAX_FILE_WRITES);
-                }
-                files.push(footprint);
+            let file = self.read(objects, path, change, n >= MAX_COMPARED)?;
+            n_bytes += file.n_bytes();
+            fresh.push(file);
+            if n_bytes >= BATCH_BYTES || fresh.len() >= BATCH_FILES {
+                self.compare(std::mem::take(&mut fresh), n_bytes, &mut files);
+                n_bytes = 0;
             }
         }
+        self.compare(fresh, n_bytes, &mut files);
         Ok(files)
+    }
+
+    /// Reads both versions of a file, unless what they say is known.
+    fn read(
+        &self,
+        objects: &Objects,
+        path: Resource,
+        change: &TreeChange,
+        whole: bool,
+    ) -> Result<File, StoreError> {
+        let language = Language::of_path(path.path()).filter(|_| !whole);
+        let version = |entry: Entry| -> Result<Version, StoreError> {
+            let kind = kind(entry.mode);
+            let known = language
+                .and_then(|language| lock(&self.versions).get(&(language, kind, entry.oid)));
+            Ok(match known {
+                Some(known) => Version::Known(known),
+                None => Version::Read(kind, entry.oid, read(objects, kind, entry.oid, whole)?),
+            })
+        };
+        let (old, new) =
+            (change.old.map(version).transpose()?, change.new.map(version).transpose()?);
+        Ok(File { key: (!whole).then(|| key(change)), path, language, old, new })
+    }
+
+    /// Compares files, and remembers what was found.
+    fn compare(&self, fresh: Vec<File>, n_bytes: usize, files: &mut Vec<Arc<FileFootprint>>) {
+        let compared = compare_all(&fresh, n_bytes);
+        for (file, compared) in fresh.into_iter().zip(compared) {
+            let footprint = Arc::new(compared.footprint);
+            if let Some(key) = file.key {
+                let weight = footprint.writes.len();
+                lock(&self.files).insert(key, footprint.clone(), weight);
+            }
+            for (key, carved) in compared.carved {
+                let weight = carved.n_units();
+                lock(&self.versions).insert(key, carved, weight);
+            }
+            files.push(footprint);
+        }
     }
 }
 
@@ -146,74 +210,135 @@ fn resource(path: &BStr) -> Option<Resource> {
 }
 
 /// Both versions of one file, in memory.
-struct ReadFile {
-    key: TreeChangeKey,
+struct File {
+    /// Under which the footprint is remembered; `None` when it is made of less than the whole file.
+    key: Option<TreeChangeKey>,
     path: Resource,
-    old: Option<(FileKind, Vec<u8>)>,
-    new: Option<(FileKind, Vec<u8>)>,
+    language: Option<Language>,
+    old: Option<Version>,
+    new: Option<Version>,
 }
 
-impl ReadFile {
-    fn read(
-        objects: &Objects,
-        path: Resource,
-        change: &TreeChange,
-        whole: bool,
-    ) -> Result<Self, StoreError> {
-        let side = |entry: Option<Entry>| entry.map(|e| read(objects, e, whole)).transpose();
-        Ok(Self { key: key(change), path, old: side(change.old)?, new: side(change.new)? })
+enum Version {
+    Known(Arc<Carved>),
+    Read(FileKind, Oid, Vec<u8>),
+}
+
+/// What is known of a file once it was compared.
+struct Compared {
+    footprint: FileFootprint,
+    /// The versions that were not known before.
+    carved: Vec<(VersionKey, Arc<Carved>)>,
+}
+
+impl File {
+    fn n_bytes(&self) -> usize {
+        [&self.old, &self.new].into_iter().flatten().map(Version::n_bytes).sum()
     }
 
-    fn compare(&self) -> FileFootprint {
-        fn side(version: Option<&(FileKind, Vec<u8>)>) -> Option<Side<'_>> {
-            version.map(|(kind, bytes)| Side { kind: *kind, bytes })
+    fn compare(&self) -> Compared {
+        self.compare_carved().unwrap_or_else(|| {
+            let [old, new] = [&self.old, &self.new].map(|v| v.as_ref().and_then(Version::side));
+            Compared { footprint: compare(&self.path, old, new), carved: Vec::new() }
+        })
+    }
+
+    /// Compares versions taken apart one by one; `None` where they are not.
+    fn compare_carved(&self) -> Option<Compared> {
+        let language = self.language?;
+        let mut fresh = Vec::new();
+        let mut carve = |version: &Option<Version>| match version {
+            Some(version) => version.carve(language, &mut fresh).map(Some),
+            None => Some(None),
+        };
+        let (old, new) = (carve(&self.old)?, carve(&self.new)?);
+        let footprint = compare_carved(&self.path, old.as_deref(), new.as_deref());
+        Some(Compared { footprint, carved: fresh })
+    }
+}
+
+impl Version {
+    fn n_bytes(&self) -> usize {
+        match self {
+            Self::Known(_) => 0,
+            Self::Read(_, _, bytes) => bytes.len(),
         }
-        compare(&self.path, side(self.old.as_ref()), side(self.new.as_ref()))
+    }
+
+    fn side(&self) -> Option<Side<'_>> {
+        match self {
+            Self::Known(_) => None,
+            Self::Read(kind, _, bytes) => Some(Side { kind: *kind, bytes }),
+        }
+    }
+
+    fn carve(
+        &self,
+        language: Language,
+        fresh: &mut Vec<(VersionKey, Arc<Carved>)>,
+    ) -> Option<Arc<Carved>> {
+        match self {
+            Self::Known(known) => Some(Arc::clone(known)),
+            Self::Read(kind, oid, bytes) => {
+                let carved = Arc::new(Carved::new(language, Side { kind: *kind, bytes })?);
+                fresh.push(((language, *kind, *oid), Arc::clone(&carved)));
+                Some(carved)
+            }
+        }
     }
 }
 
-/// Reads one version. One that is not to be taken apart is its oid, and a byte that keeps it at file level.
-fn read(objects: &Objects, entry: Entry, whole: bool) -> Result<(FileKind, Vec<u8>), StoreError> {
-    let kind = match entry.mode {
+fn kind(mode: EntryMode) -> FileKind {
+    match mode {
         EntryMode::Regular => FileKind::Regular,
         EntryMode::Executable => FileKind::Executable,
         EntryMode::Symlink => FileKind::Symlink,
         EntryMode::Submodule => FileKind::Submodule,
-    };
-    let stand_in = || [b"\0", entry.oid.as_bytes()].concat();
-    if kind == FileKind::Submodule || whole {
-        return Ok((kind, stand_in()));
     }
-    Ok(match objects.blob(entry.oid, MAX_FILE as u64)? {
-        Blob::Bytes(bytes) => (kind, bytes),
+}
+
+/// Reads one version. One that is not to be taken apart is its oid, and a byte that keeps it at file level.
+fn read(objects: &Objects, kind: FileKind, oid: Oid, whole: bool) -> Result<Vec<u8>, StoreError> {
+    let stand_in = || [b"\0", oid.as_bytes()].concat();
+    if kind == FileKind::Submodule || whole {
+        return Ok(stand_in());
+    }
+    Ok(match objects.blob(oid, MAX_FILE as u64)? {
+        Blob::Bytes(bytes) => bytes,
         Blob::TooLarge(_) => {
             let mut bytes = stand_in();
             bytes.resize(MAX_FILE + 1, 0);
-            (kind, bytes)
+            bytes
         }
     })
 }
 
-/// Compares files on as many threads as there are processors.
-fn compare_all(files: Vec<ReadFile>) -> Vec<(TreeChangeKey, FileFootprint)> {
+/// Compares files on as many threads as there are processors, in their order.
+fn compare_all(files: &[File], n_bytes: usize) -> Vec<Compared> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = files.len().div_ceil(threads).max(1);
-    if files.len() < 2 || threads == 1 {
-        return files.into_iter().map(|file| (file.key.clone(), file.compare())).collect();
+    let threads = threads.min(files.len()).min(n_bytes / BYTES_PER_THREAD);
+    if threads < 2 {
+        return files.iter().map(File::compare).collect();
     }
-    let compared: Vec<FileFootprint> = std::thread::scope(|scope| {
-        let workers: Vec<_> = files
-            .chunks(share)
-            .map(|chunk| scope.spawn(|| chunk.iter().map(ReadFile::compare).collect::<Vec<_>>()))
-            .collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| {
-                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect()
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(n) else { return done };
+            done.push((n, file.compare()));
+        }
+    };
+    let mut compared = std::thread::scope(|scope| {
+        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut compared = work();
+        for worker in workers {
+            compared.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        compared
     });
-    files.into_iter().map(|file| file.key).zip(compared).collect()
+    compared.sort_unstable_by_key(|(n, _)| *n);
+    compared.into_iter().map(|(_, compared)| compared).collect()
 }
 
 fn key(change: &TreeChange) -> TreeChangeKey {
@@ -237,43 +362,6 @@ fn declared_reads(
     Ok(reads)
 }
 
-/// A map that forgets its oldest entries when they weigh too much.
-struct Bounded<K, V> {
-    entries: HashMap<K, V>,
-    // Invariant: one element for each entry, with its weight; `total` is their sum.
-    order: VecDeque<(K, usize)>,
-    total: usize,
-}
-
-impl<K, V> Default for Bounded<K, V> {
-    fn default() -> Self {
-        Self { entries: HashMap::new(), order: VecDeque::new(), total: 0 }
-    }
-}
-
-impl<K: Clone + Eq + Hash, V: Clone> Bounded<K, V> {
-    fn get(&self, key: &K) -> Option<V> {
-        self.entries.get(key).cloned()
-    }
-
-    /// Keeps an entry, unless it alone weighs more than `max`. Each counts for one more than its weight.
-    fn insert(&mut self, key: K, value: V, weight: usize, max: usize) {
-        let weight = weight + 1;
-        if weight > max || self.entries.contains_key(&key) {
-            return;
-        }
-        self.entries.insert(key.clone(), value);
-        self.order.push_back((key, weight));
-        self.total += weight;
-        while self.total > max
-            && let Some((oldest, weight)) = self.order.pop_front()
-        {
-            self.entries.remove(&oldest);
-            self.total -= weight;
-        }
-    }
-}
-
 /// A cache stays usable after a panic elsewhere: its entries are written whole.
 fn lock<T>(cache: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     cache.lock().unwrap_or_else(PoisonError::into_inner)
@@ -282,6 +370,8 @@ fn lock<T>(cache: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zit_model::UnixSeconds;
+    use zit_store::{Access, Signature, Store};
 
     #[test]
     fn a_path_of_any_bytes_is_a_resource() {
@@ -295,14 +385,28 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cache_forgets_its_oldest_entries_and_never_keeps_what_alone_is_too_much() {
-        let mut cache = Bounded::default();
-        for n in 0..10 {
-            cache.insert(n, n, 9, 30);
-        }
-        assert_eq!((0..10).filter(|n| cache.get(n).is_some()).collect::<Vec<_>>(), [7, 8, 9]);
-        cache.insert(10, 10, 30, 30);
-        assert_eq!(cache.get(&10), None);
-        assert_eq!((cache.total, cache.order.len(), cache.entries.len()), (30, 3, 3));
+    fn a_version_that_was_taken_apart_for_one_change_is_known_for_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.git");
+        Store::init(&path).unwrap();
+        let mut quarantine = Store::open(&path, Access::Referee).unwrap().quarantine().unwrap();
+        let time = UnixSeconds(1_700_000_000);
+        let by = Signature { name: "A".into(), email: "a@x".into(), time, offset_minutes: 0 };
+        let mut commit = |text: &str, parents: &[Oid]| {
+            let tree = quarantine.write_tree(&[("a.rs", text.as_bytes())]).unwrap();
+            quarantine.commit_tree(tree, parents, &by, &by, "Step\n").unwrap()
+        };
+        let base = commit("fn f() {}\nfn g() {}\n", &[]);
+        let one = commit("fn f() { 1 }\nfn g() {}\n", &[base]);
+        let two = commit("fn f() {}\nfn g(a: u8) {}\n", &[base]);
+        let objects = quarantine.objects();
+        let footprinter = Footprinter::default();
+        let of = |of: &Footprinter, tip| of.between(&objects, Some(base), tip).unwrap();
+        assert_eq!(of(&footprinter, one).writes.len(), 1);
+        let tree = objects.commit(base).unwrap().tree;
+        let blob = objects.entry_at(tree, "a.rs".into()).unwrap().unwrap().oid;
+        let known = lock(&footprinter.versions).get(&(Language::Rust, FileKind::Regular, blob));
+        assert_eq!(known.map(|carved| carved.n_units()), Some(2));
+        assert_eq!(of(&footprinter, two), of(&Footprinter::default(), two));
     }
 }

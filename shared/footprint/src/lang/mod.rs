@@ -8,14 +8,13 @@ mod python;
 mod rust;
 mod typescript;
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::sync::LazyLock;
 
 use tree_sitter::Node;
-use zit_model::resource::Part;
 
 use crate::{
     plan::Plan,
-    unit::{Order, Unit},
+    unit::{Order, Units},
 };
 
 /// A language whose files are taken apart.
@@ -72,16 +71,16 @@ impl Language {
     }
 }
 
-/// Units by name.
-pub(crate) type Units<'s> = BTreeMap<Part, Unit<'s>>;
-
 /// How a language is taken apart.
 pub(crate) enum Analysis {
     /// By a syntax tree.
     Code(&'static Grammar),
     /// By a function of both versions, which names their units alike.
-    Prose(for<'s> fn(&'s str, &'s str) -> (Units<'s>, Units<'s>)),
+    Prose(UnitsOfBoth),
 }
+
+/// Takes apart both versions of a file.
+pub(crate) type UnitsOfBoth = fn(&str, &str) -> (Units, Units);
 
 /// The analysis of `language`.
 pub(crate) fn analysis(language: Language) -> Analysis {

@@ -9,14 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use zit_model::resource::Part;
 
-use super::Units;
 use crate::{
     plan::one_line,
-    unit::{Fragment, Order, Repeat, assemble},
+    unit::{Fragment, Order, Repeat, Units, assemble},
 };
 
 /// The units of both versions, named alike.
-pub(super) fn units<'s>(old: &'s str, new: &'s str) -> (Units<'s>, Units<'s>) {
+pub(super) fn units(old: &str, new: &str) -> (Units, Units) {
     let (old_sections, new_sections) = (sections(old), sections(new));
     let mut repeated = BTreeSet::new();
     for version in [&old_sections, &new_sections] {
