@@ -13,7 +13,7 @@ use gix_odb::Header as _;
 use gix_odb::memory::{Proxy, Storage};
 use zit_model::{Oid, UnixSeconds};
 
-use crate::backlog::{Beside, Pending};
+use crate::backlog::{Beside, Pending, Unpacked};
 use crate::error::StoreError;
 
 pub use gix_object::Kind;
@@ -106,13 +106,18 @@ pub(crate) fn open(folder: &Path, kind: gix_hash::Kind) -> Result<Arc<gix_odb::S
 
 impl Objects {
     pub(crate) fn new(database: &Database, kind: gix_hash::Kind) -> Self {
-        Self::with(database, kind, Storage::default())
+        Self::with(database, kind, Storage::default(), Unpacked::default())
     }
 
-    /// Also sees the objects of `written`, which are nowhere but in memory.
-    pub(crate) fn with(database: &Database, kind: gix_hash::Kind, written: Storage) -> Self {
+    /// Also sees the objects of `written`, which are nowhere but in memory, and reads those of `unpacked` from there.
+    pub(crate) fn with(
+        database: &Database,
+        kind: gix_hash::Kind,
+        written: Storage,
+        unpacked: Unpacked,
+    ) -> Self {
         let files = database.files.to_cache_arc();
-        let mut handle = Proxy::new(Beside::new(files, database.pending.clone()), kind);
+        let mut handle = Proxy::new(Beside::new(files, database.pending.clone(), unpacked), kind);
         handle.set_object_memory(written);
         Self { handle, kind }
     }

@@ -278,12 +278,14 @@ impl Quarantine {
         {
             return Ok(false);
         }
+        let objects =
+            |unpacked: Unpacked| unpacked.objects.into_iter().map(|o| (o.id, o.kind, o.data));
         if n_objects < self.receive.unpack_limit {
-            self.hold(unpacked.objects.into_iter().map(|o| (o.id, o.kind, o.data)));
+            self.hold(objects(unpacked));
             return Ok(true);
         }
         match unpacked.index(pack.to_vec()) {
-            Ok(indexed) => self.add_pack(&indexed)?,
+            Ok(indexed) => self.add_pack(&indexed, objects(unpacked))?,
             Err(Stop::TooBig) => return Ok(false),
             Err(Stop::Refused(error)) => return Err(error),
         }

@@ -21,7 +21,7 @@ use gix_odb::memory::Storage;
 use tempfile::TempDir;
 use zit_model::Oid;
 
-use crate::backlog::{Backlog, Pending};
+use crate::backlog::{Backlog, Pending, Unpacked};
 use crate::crash::crash_point;
 use crate::error::{Doing, StoreError};
 use crate::fsio;
@@ -56,6 +56,8 @@ pub struct Quarantine {
     folder: Option<Folder>,
     /// What was written one by one and is not in the folder.
     written: Storage,
+    /// What a small pack in the folder holds.
+    unpacked: Unpacked,
     pub(crate) kind: gix_hash::Kind,
     pub(crate) receive: Arc<ReceiveConfig>,
     sharing: Sharing,
@@ -113,6 +115,7 @@ impl Quarantine {
             backlog,
             folder: None,
             written,
+            unpacked: Unpacked::default(),
             kind,
             receive,
             sharing: Sharing::Umask,
@@ -136,7 +139,7 @@ impl Quarantine {
     #[must_use]
     pub fn objects(&self) -> Objects {
         let objects = self.folder.as_ref().map_or(&self.repository, |folder| &folder.objects);
-        Objects::with(objects, self.kind, self.written.clone())
+        Objects::with(objects, self.kind, self.written.clone(), self.unpacked.clone())
     }
 
     /// A handle on what the repository has without the quarantine.
@@ -271,8 +274,13 @@ impl Quarantine {
         }
     }
 
-    /// Puts a pack with its index into the folder. Nothing is flushed: migrating does that.
-    pub(crate) fn add_pack(&mut self, pack: &Indexed) -> Result<(), StoreError> {
+    /// Puts a pack with its index into the folder. Nothing is flushed: migrating does that. Until then its objects are
+    /// read from memory, where they are unpacked already: a push is looked at several times.
+    pub(crate) fn add_pack(
+        &mut self,
+        pack: &Indexed,
+        objects: impl IntoIterator<Item = (ObjectId, Kind, Vec<u8>)>,
+    ) -> Result<(), StoreError> {
         let folder = self.folder()?.dir.path().join("pack");
         let base = folder.join(format!("pack-{}", pack.id));
         for (extension, bytes) in [("pack", &pack.pack), ("idx", &pack.index)] {
@@ -282,6 +290,8 @@ impl Quarantine {
             let mut file = options.open(&path).doing("create", &path)?;
             file.write_all(bytes).doing("write", &path)?;
         }
+        let objects = objects.into_iter().map(|(id, kind, data)| (id, (kind, data)));
+        self.unpacked = Unpacked::new(objects);
         Ok(())
     }
 

@@ -34,7 +34,7 @@ use pack::Packer;
 pub(crate) use files::folder;
 use mark::FolderId;
 pub(crate) use mark::Mark;
-pub(crate) use pending::{Beside, Content, Pending};
+pub(crate) use pending::{Beside, Content, Pending, Unpacked};
 
 /// How long what is owed waits for more of it, so that one round pays for many transactions. Stock git sees a deferred
 /// ref at most this and one round later.

@@ -36,25 +36,45 @@ impl Pending {
     }
 }
 
-/// A handle on files that looks among what is pending first.
+/// The objects of a pack, for the time in which they are looked at again and again. Their files are there too.
+#[derive(Clone, Default)]
+pub(crate) struct Unpacked(Arc<HashMap<ObjectId, (Kind, Vec<u8>)>>);
+
+impl Unpacked {
+    pub(crate) fn new(objects: impl IntoIterator<Item = (ObjectId, (Kind, Vec<u8>))>) -> Self {
+        Self(Arc::new(objects.into_iter().collect()))
+    }
+}
+
+/// A handle on files that looks among what is in memory first.
 pub(crate) struct Beside {
     files: gix_odb::HandleArc,
     pending: Pending,
+    unpacked: Unpacked,
 }
 
 impl Beside {
-    pub(crate) fn new(files: gix_odb::HandleArc, pending: Pending) -> Self {
-        Self { files, pending }
+    pub(crate) fn new(files: gix_odb::HandleArc, pending: Pending, unpacked: Unpacked) -> Self {
+        Self { files, pending, unpacked }
     }
 
     /// Whether the object is there, as far as that is known without looking for packs that arrived since.
     pub(crate) fn exists_without_refresh(&self, id: &oid) -> bool {
-        self.pending.get(id).is_some() || self.files.exists_without_refresh(id)
+        self.header(id).is_some() || self.files.exists_without_refresh(id)
     }
 
     /// Does not look again for packs that arrive later.
     pub(crate) fn refresh_never(&mut self) {
         self.files.refresh_never();
+    }
+
+    /// The header of an object in memory.
+    fn header(&self, id: &oid) -> Option<gix_object::Header> {
+        let (kind, size) = match self.unpacked.0.get(id) {
+            Some((kind, data)) => (*kind, data.len()),
+            None => self.pending.get(id).map(|(kind, data)| (kind, data.len()))?,
+        };
+        Some(gix_object::Header { kind, size: size as u64 })
     }
 }
 
@@ -64,19 +84,25 @@ impl gix_object::Find for Beside {
         id: &oid,
         buffer: &'a mut Vec<u8>,
     ) -> gix_error::Result<Option<Data<'a>>> {
-        let Some((kind, data)) = self.pending.get(id) else {
+        let kind = if let Some((kind, data)) = self.unpacked.0.get(id) {
+            buffer.clear();
+            buffer.extend_from_slice(data);
+            *kind
+        } else if let Some((kind, data)) = self.pending.get(id) {
+            buffer.clear();
+            buffer.extend_from_slice(&data);
+            kind
+        } else {
             return self.files.try_find(id, buffer);
         };
-        buffer.clear();
-        buffer.extend_from_slice(&data);
         Ok(Some(Data { kind, object_hash: id.kind(), data: buffer }))
     }
 }
 
 impl gix_odb::Header for Beside {
     fn try_header(&self, id: &oid) -> gix_error::Result<Option<Header>> {
-        match self.pending.get(id) {
-            Some((kind, data)) => Ok(Some(Header::Loose { kind, size: data.len() as u64 })),
+        match self.header(id) {
+            Some(header) => Ok(Some(Header::Loose { kind: header.kind, size: header.size })),
             None => self.files.try_header(id),
         }
     }
@@ -84,8 +110,8 @@ impl gix_odb::Header for Beside {
 
 impl gix_object::FindHeader for Beside {
     fn try_header(&self, id: &oid) -> gix_error::Result<Option<gix_object::Header>> {
-        match self.pending.get(id) {
-            Some((kind, data)) => Ok(Some(gix_object::Header { kind, size: data.len() as u64 })),
+        match self.header(id) {
+            Some(header) => Ok(Some(header)),
             None => gix_object::FindHeader::try_header(&self.files, id),
         }
     }
