@@ -12,8 +12,8 @@ pub(crate) fn answer(store: Reading<'_>, request: FetchRequest) -> Option<Vec<u8
     if !request.is_plain() {
         return None;
     }
-    let FetchRequest { wants, haves, done, include_tag, wait_for_done, .. } = request;
-    let query = FetchQuery { wants, haves, done, wait_for_done, include_tag };
+    let FetchRequest { wants, haves, done, include_tag, wait_for_done, thin_pack, .. } = request;
+    let query = FetchQuery { wants, haves, done, wait_for_done, include_tag, thin_pack };
     match store.fetch(&query, &FetchLimits::default()) {
         Ok(fetched) => Some(write(&fetched)),
         Err(error @ FetchError::NotOurRef(_)) => {

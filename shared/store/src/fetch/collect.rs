@@ -3,6 +3,9 @@
 //! A commit's tree is compared with those of all its parents, folder by folder: what is the same at the same path of
 //! any parent is there already, or was sent with it. What the trees of commits at the border hold is remembered where
 //! it was read, so that a file that moved is not sent again.
+//!
+//! What lay at the same path of a parent is what an object is told as a delta against, where that is much shorter: it
+//! comes before it, or the client has it and takes thin packs.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -12,9 +15,12 @@ use gix_object::tree::EntryKind;
 use zit_model::Oid;
 
 use super::history::History;
-use super::{FetchError, FetchLimits, pack, tag_target};
+use super::{FetchError, FetchLimits, delta, pack, tag_target};
 use crate::error::StoreError;
 use crate::objects::{Kind, Objects, broken};
+
+/// From how many bytes on a delta is tried. Below, an object and the name of its base are about as long.
+const DELTA_FROM: usize = 256;
 
 /// An object to send.
 struct Found {
@@ -22,6 +28,8 @@ struct Found {
     kind: Kind,
     /// `None` for a blob, which is read when it is written.
     data: Option<Rc<Vec<u8>>>,
+    /// What lay at the same path of a parent.
+    base: Option<Oid>,
 }
 
 /// Gathers objects to send.
@@ -99,7 +107,7 @@ impl<'a> Collector<'a> {
         }
         let is_new = node.parents.is_empty() || !parents.is_empty();
         let data = self.read(commit, Kind::Commit)?;
-        self.list(commit, Kind::Commit, Some(Rc::new(data)))?;
+        self.list(commit, Kind::Commit, Some(Rc::new(data)), None)?;
         if is_new { self.add_tree(node.tree, parents) } else { Ok(()) }
     }
 
@@ -108,7 +116,7 @@ impl<'a> Collector<'a> {
         match kind {
             Kind::Tag => self.add_tags(oid),
             Kind::Tree => self.add_tree(oid, Vec::new()),
-            Kind::Blob => self.list(oid, Kind::Blob, None),
+            Kind::Blob => self.list(oid, Kind::Blob, None, None),
             Kind::Commit => self.add_commit(oid),
         }
     }
@@ -119,15 +127,15 @@ impl<'a> Collector<'a> {
         while !self.listed.contains(&at) && self.objects().kind(at)? == Some(Kind::Tag) {
             let data = self.read(at, Kind::Tag)?;
             let target = tag_target(at, &data)?;
-            self.list(at, Kind::Tag, Some(Rc::new(data)))?;
+            self.list(at, Kind::Tag, Some(Rc::new(data)), None)?;
             at = target;
         }
         Ok(())
     }
 
-    /// Writes all that was gathered.
-    pub(super) fn into_pack(self) -> Result<Vec<u8>, FetchError> {
-        let Self { history, mut found, held, max_bytes, .. } = self;
+    /// Writes all that was gathered; with deltas against what the client has if it takes a thin pack.
+    pub(super) fn into_pack(self, thin: bool) -> Result<Vec<u8>, FetchError> {
+        let Self { history, mut found, held, trees, max_bytes, .. } = self;
         found.retain(|object| !held.contains(&object.oid));
         let objects = history.objects;
         let mut n_bytes = 0_u64;
@@ -141,12 +149,25 @@ impl<'a> Collector<'a> {
             }
         }
         let mut writer = pack::Writer::new(objects.kind, found.len());
-        for Found { oid, kind, data } in found {
+        let mut bases = Bases {
+            objects,
+            trees,
+            to_come: found.iter().map(|object| object.oid).collect(),
+            written: HashSet::new(),
+            thin,
+            room: max_bytes,
+        };
+        for Found { oid, kind, data, base } in found {
             let data = match data {
                 Some(data) => data,
                 None => Rc::new(objects.read(oid, kind)?),
             };
-            writer.add(kind, &data)?;
+            match base.map_or(Ok(None), |base| bases.delta(base, kind, &data))? {
+                Some((base, delta)) => writer.add_delta(base, &delta)?,
+                None => writer.add(kind, &data)?,
+            }
+            bases.to_come.remove(&oid);
+            bases.written.insert(oid);
         }
         Ok(writer.finish()?)
     }
@@ -192,18 +213,26 @@ impl<'a> Collector<'a> {
                 parents.dedup();
                 folders.push(Folder { tree: entry.oid, parents });
             } else {
-                self.list(entry.oid, Kind::Blob, None)?;
+                let base = before.map(|(_, other)| other).find(|other| !other.is_tree);
+                self.list(entry.oid, Kind::Blob, None, base.map(|base| base.oid))?;
             }
         }
-        self.list(folder.tree, Kind::Tree, Some(data))
+        let base = folder.parents.first().map(|parent| parent.tree);
+        self.list(folder.tree, Kind::Tree, Some(data), base)
     }
 
-    fn list(&mut self, oid: Oid, kind: Kind, data: Option<Rc<Vec<u8>>>) -> Result<(), FetchError> {
+    fn list(
+        &mut self,
+        oid: Oid,
+        kind: Kind,
+        data: Option<Rc<Vec<u8>>>,
+        base: Option<Oid>,
+    ) -> Result<(), FetchError> {
         if self.listed.insert(oid) {
             if self.found.len() >= self.max_objects {
                 return Err(FetchError::TooBig("too many objects to send"));
             }
-            self.found.push(Found { oid, kind, data });
+            self.found.push(Found { oid, kind, data, base });
         }
         Ok(())
     }
@@ -233,6 +262,45 @@ impl<'a> Collector<'a> {
 
     fn objects(&self) -> &'a Objects {
         self.history.objects
+    }
+}
+
+/// What a delta may be told against.
+///
+/// Invariant: whatever a parent's tree holds is sent, or the client has it. So a base is at hand if it does not come later.
+struct Bases<'a> {
+    objects: &'a Objects,
+    /// Trees that were read.
+    trees: HashMap<Oid, Rc<Vec<u8>>>,
+    /// What is still to be written.
+    to_come: HashSet<Oid>,
+    written: HashSet<Oid>,
+    /// Whether a base may be the client's.
+    thin: bool,
+    /// How many bytes of bases may still be looked at.
+    room: u64,
+}
+
+impl Bases<'_> {
+    /// An object as a delta, with what it builds on; `None` where it is not worth it.
+    fn delta(
+        &mut self,
+        base: Oid,
+        kind: Kind,
+        data: &[u8],
+    ) -> Result<Option<(Oid, Vec<u8>)>, StoreError> {
+        let is_there = self.written.contains(&base) || self.thin && !self.to_come.contains(&base);
+        if !is_there || data.len() < DELTA_FROM {
+            return Ok(None);
+        }
+        let Some(room) = self.room.checked_sub(size(self.objects, base)?) else { return Ok(None) };
+        self.room = room;
+        let before = match self.trees.get(&base) {
+            Some(data) => Rc::clone(data),
+            None => Rc::new(self.objects.read(base, kind)?),
+        };
+        let delta = delta::encode(&before, data);
+        Ok((delta.len() < data.len() / 2).then_some((base, delta)))
     }
 }
 

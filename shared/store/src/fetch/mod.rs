@@ -6,15 +6,17 @@
 //! 2. `negotiate`: a client that is not done is told what both have, until every want leads there.
 //! 3. [`history`]: the commits that the client lacks, parents first.
 //! 4. [`collect`]: what these commits hold that their parents do not, then the tags that go with it.
-//! 5. [`pack`]: all of it, without deltas.
+//! 5. [`pack`]: all of it; what changed a little as a [`delta`] against what lay at the same path.
 //!
 //! Whatever is past [`FetchLimits`] is [`FetchError::TooBig`], found before anything is answered: the request goes to
-//! a [`crate::PackSource`] as it came. Deltas are worth their price there, and here they would be the price.
+//! a [`crate::PackSource`] as it came. Deltas are made here, of two objects that are read anyway, and never taken from packs:
+//! no offset in a file has to be believed, and it does not matter how an object is stored.
 //!
 //! Invariant: nothing that the client lacks is left out. A little that it has may be sent again: a file that moved
 //! from a folder that its new commits leave alone, or that came back from before the commits both have.
 
 mod collect;
+mod delta;
 mod history;
 pub(crate) mod pack;
 
@@ -60,6 +62,7 @@ impl Default for FetchLimits {
 
 /// One request, as far as it says which objects to send.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an argument of the protocol")]
 pub struct FetchQuery {
     /// What is wanted.
     pub wants: Vec<Oid>,
@@ -71,6 +74,8 @@ pub struct FetchQuery {
     pub wait_for_done: bool,
     /// With an object, send the annotated tags that lead to it.
     pub include_tag: bool,
+    /// Deltas may build on what the client has.
+    pub thin_pack: bool,
 }
 
 /// What a client is answered.
@@ -151,7 +156,7 @@ impl Store {
                 }
             }
         }
-        collector.into_pack()
+        collector.into_pack(query.thin_pack)
     }
 }
 

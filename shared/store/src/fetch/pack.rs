@@ -1,8 +1,9 @@
-//! Writes a pack of whole objects, without deltas.
+//! Writes a pack: objects whole, or as deltas against others that are named by their ids.
 //!
 //! ```text
 //! "PACK"  version 2  number of objects            4 + 4 + 4 bytes, big-endian
-//! for each object: kind and size, then its bytes compressed by zlib
+//! for each object: kind and size, then its bytes compressed by zlib; or
+//!     kind 7 and the size of a delta, the base's id, then the delta compressed by zlib
 //! checksum of all before, by the repository's hash function
 //! ```
 //!
@@ -12,6 +13,7 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use zit_model::Oid;
 
 use crate::error::StoreError;
 use crate::objects::Kind;
@@ -36,6 +38,18 @@ impl Writer {
     /// Adds one object.
     pub(super) fn add(&mut self, kind: Kind, data: &[u8]) -> Result<(), StoreError> {
         write_header(kind, data.len(), self.encoder.get_mut());
+        self.compress(data)
+    }
+
+    /// Adds one object as a delta against another, which comes before it in the pack or is the reader's already.
+    pub(super) fn add_delta(&mut self, base: Oid, delta: &[u8]) -> Result<(), StoreError> {
+        let bytes = self.encoder.get_mut();
+        write_entry_header(REF_DELTA, delta.len(), bytes);
+        bytes.extend_from_slice(base.as_bytes());
+        self.compress(delta)
+    }
+
+    fn compress(&mut self, data: &[u8]) -> Result<(), StoreError> {
         let written = self.encoder.write_all(data).and_then(|()| self.encoder.reset(Vec::new()));
         *self.encoder.get_mut() = written.map_err(|error| failed(&error))?;
         Ok(())
@@ -52,7 +66,10 @@ impl Writer {
     }
 }
 
-/// Writes kind and four bits of the size, then seven bits a byte, the least first; the top bit says that more follow.
+/// The kind of a delta against an object that is named by its id.
+const REF_DELTA: u8 = 7;
+
+/// Writes the header of a whole object.
 pub(crate) fn write_header(kind: Kind, size: usize, out: &mut Vec<u8>) {
     let kind = match kind {
         Kind::Commit => 1,
@@ -60,6 +77,11 @@ pub(crate) fn write_header(kind: Kind, size: usize, out: &mut Vec<u8>) {
         Kind::Blob => 3,
         Kind::Tag => 4,
     };
+    write_entry_header(kind, size, out);
+}
+
+/// Writes kind and four bits of the size, then seven bits a byte, the least first; the top bit says that more follow.
+fn write_entry_header(kind: u8, size: usize, out: &mut Vec<u8>) {
     let low = |bits: usize, mask: u8| bits.to_le_bytes()[0] & mask;
     let mut byte = kind << 4 | low(size, 0x0f);
     let mut rest = size >> 4;

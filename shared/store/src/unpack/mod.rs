@@ -82,6 +82,12 @@ pub(crate) fn unpack(
     resolve::resolve(entries, hash, &mut room, base)
 }
 
+/// What a delta makes of its base.
+#[cfg(test)]
+pub(crate) fn apply_delta(base: &[u8], delta: &[u8]) -> Result<Vec<u8>, Stop> {
+    delta::apply(base, delta, &mut MAX_MEMORY.clone())
+}
+
 fn bad_object(what: impl Into<String>) -> Stop {
     Stop::Refused(PackError::BadObject(what.into()))
 }

@@ -17,4 +17,5 @@ mod refs;
 mod small_fetch;
 mod small_packs;
 mod support;
+mod thin_fetch;
 mod troubles;
