@@ -15,7 +15,7 @@ use zit_rules::Age;
 use zit_store::journal::{Draft, Origin};
 use zit_store::{PrepareError, Quarantine, Store, StoreError};
 
-use crate::carry_out::{carry_out, commit, millis, reload_states};
+use crate::carry_out::{carry_out, commit, log_entry, millis, reload_states};
 use crate::clock::Clock;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
@@ -406,7 +406,8 @@ impl Actor {
         let (store, now) = (Arc::clone(&self.store), self.clock.now());
         let mut made = store.quarantine()?;
         let plan = Plan::following(self, current, to, &mut made, now)?;
-        match store.prepare_seeing(&plan.ref_updates(), &[&made.objects()]) {
+        let entry = log_entry(None, now);
+        match store.prepare_logged(&plan.ref_updates(), &[&made.objects()], Some(entry)) {
             Ok(prepared) => {
                 let draft = Draft::new(millis(now), "", Origin::External);
                 commit(self, None, draft, prepared, vec![made], &BTreeSet::new())?;

@@ -11,7 +11,8 @@ use zit_model::refs::{self, Address};
 use zit_model::{AgentId, Now, Oid, RefName, RefUpdate};
 use zit_store::journal::{self, Draft};
 use zit_store::{
-    PrepareError, Prepared, Quarantine, RefusedUpdate, RefusedUpdates, Signature, Store, StoreError,
+    LogEntry, PrepareError, Prepared, Quarantine, RefusedUpdate, RefusedUpdates, Signature, Store,
+    StoreError,
 };
 
 use crate::actor::Actor;
@@ -54,7 +55,10 @@ pub(crate) fn carry_out(
             adopt(&store, name)?;
         }
         // Documents first: they are in memory, and looking for them elsewhere would read the packs' folder again.
-        match store.prepare_seeing(&plan.ref_updates(), &[&made.objects(), &pushed]) {
+        let updates = plan.ref_updates();
+        let seen = [&made.objects(), &pushed];
+        let entry = log_entry(Some(&push.committer), actor.clock.now());
+        match store.prepare_logged(&updates, &seen, Some(entry)) {
             Ok(prepared) => {
                 let pack = incoming.filter(|_| plan.needs_pack());
                 let objects = pack.into_iter().chain([made]).collect();
@@ -110,12 +114,11 @@ pub(crate) fn commit(
         return Err(error.into());
     }
     voter.committed();
-    log_moves(&store, committer, &updates, actor.clock.now());
     Ok(())
 }
 
-/// Logs moves as git's server does, where the repository keeps logs. A move without its line is no failure.
-fn log_moves(store: &Store, committer: Option<&Committer>, updates: &[RefUpdate], now: Now) {
+/// What the logs of refs say of a move, as git's server says it, where the repository keeps logs.
+pub(crate) fn log_entry(committer: Option<&Committer>, now: Now) -> LogEntry {
     let by = match committer {
         Some(committer) => Signature {
             name: committer.user.clone().into(),
@@ -124,9 +127,7 @@ fn log_moves(store: &Store, committer: Option<&Committer>, updates: &[RefUpdate]
         },
         None => signature(now),
     };
-    if let Err(error) = store.log_moves(updates, &by, "push") {
-        tracing::warn!(%error, "cannot write a reflog");
-    }
+    LogEntry { by, message: "push".to_owned() }
 }
 
 /// Turns refusals of refs into refusals of what they were part of.

@@ -17,7 +17,7 @@ use zit_store::journal::{Draft, Origin};
 use zit_store::{Commit, Merge, Objects, PrepareError, Quarantine, Signature, StoreError};
 
 use crate::actor::Actor;
-use crate::carry_out::{commit, landing_refused, millis};
+use crate::carry_out::{commit, landing_refused, log_entry, millis};
 use crate::documents::signature;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
@@ -149,7 +149,8 @@ pub(crate) fn land(
     let plan = Plan::landing(actor, landing, &mut composed, now)?;
     let mut draft = Draft::new(millis(now), landing.principal.as_str(), Origin::Referee);
     draft.agent = agent.map(|agent| agent.as_str().into()).unwrap_or_default();
-    match store.prepare_seeing(&plan.ref_updates(), &[&composed.objects()]) {
+    let entry = log_entry(Some(&landing.committer), now);
+    match store.prepare_logged(&plan.ref_updates(), &[&composed.objects()], Some(entry)) {
         Ok(prepared) => {
             let (by, none) = (Some(&landing.committer), BTreeSet::new());
             commit(actor, by, draft, prepared, vec![composed], &none)?;

@@ -42,7 +42,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("includeIf.*", Use::Honoured, "`gitdir`, `gitdir/i`, `onbranch`, `hasconfig`"),
     row("core.repositoryFormatVersion", Use::Honoured, "0 and 1; any other is not served"),
     row("extensions.objectFormat", Use::Honoured, "`sha1`, `sha256`"),
-    row("extensions.refStorage", Use::Honoured, "`files`; any other is not served"),
+    row("extensions.refStorage", Use::Honoured, "`files`, or `reftable` with git 2.45 or later"),
     row("extensions.worktreeConfig", Use::Honoured, ""),
     row("extensions.partialClone", Use::Git, "a missing object is asked for by git alone"),
     row("extensions.preciousObjects", Use::Git, ""),

@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 
 use bstr::ByteSlice;
 use rustix::process::{Pid, setpriority_process};
@@ -116,6 +117,12 @@ impl Git {
         self
     }
 
+    /// Also reads objects in the folder `objects`.
+    pub(crate) fn borrowing(mut self, objects: &Path) -> Self {
+        self.command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
+        self
+    }
+
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.command.arg(arg);
         self
@@ -126,7 +133,7 @@ impl Git {
         self
     }
 
-    pub(crate) fn env(mut self, key: &str, value: &str) -> Self {
+    pub(crate) fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(key, value);
         self
     }
@@ -228,6 +235,20 @@ impl Finished {
     }
 }
 
+/// The version of git, as far as it tells features apart; asked for once. `None` when it cannot be told.
+pub(crate) fn version() -> Option<(u32, u32)> {
+    static VERSION: OnceLock<Option<(u32, u32)>> = OnceLock::new();
+    *VERSION.get_or_init(|| parse_version(&Git::anywhere("version").output().ok()?))
+}
+
+/// Reads `git version 2.47.3`, whatever follows the second number.
+fn parse_version(said: &[u8]) -> Option<(u32, u32)> {
+    let text = said.to_str().ok()?.trim().strip_prefix("git version ")?;
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse().ok();
+    Some((number()?, number()?))
+}
+
 fn read_all(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
@@ -276,6 +297,14 @@ mod tests {
         assert_eq!(said(b"fatal: a\x1b[31m\n\n\tb\r\n"), "fatal: a [31m;  b");
         assert_eq!(said(b"\n"), "no message");
         assert!(said(&vec![b'x'; 100_000]).chars().count() <= MAX_SAID + 2);
+    }
+
+    #[test]
+    fn a_version_is_its_first_two_numbers() {
+        assert_eq!(parse_version(b"git version 2.47.3\n"), Some((2, 47)));
+        assert_eq!(parse_version(b"git version 2.50.1 (Apple Git-155)\n"), Some((2, 50)));
+        assert_eq!(parse_version(b"git version 3.0-rc1\n"), Some((3, 0)));
+        assert_eq!(parse_version(b"git 2.47"), None);
     }
 
     #[test]

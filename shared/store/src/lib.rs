@@ -74,6 +74,7 @@ mod store;
 mod tree;
 mod tx;
 mod unpack;
+mod update_ref;
 mod upload;
 mod work_trees;
 
@@ -101,7 +102,7 @@ pub use pack::{PackError, PackLimits, Received};
 pub use quarantine::Quarantine;
 pub use reading::Reading;
 pub use receive_config::ReceiveConfig;
-pub use reflog::LogRefs;
+pub use reflog::{LogEntry, LogRefs};
 pub use refs::{Head, ResolvedHead, StoredRef};
 pub use store::{Access, Store};
 pub use tree::{Entry, EntryMode, MAX_TREE_CHANGES, TreeChange};

@@ -278,17 +278,21 @@ impl Signature {
             let kept = text.iter().copied().filter(|byte| !matches!(byte, b'<' | b'>' | b'\n' | 0));
             BString::from(kept.collect::<Vec<_>>()).trim().to_owned()
         };
+        let mut line = clean(&self.name);
+        line.extend_from_slice(b" <");
+        line.extend_from_slice(&clean(&self.email));
+        line.extend_from_slice(format!("> {}", self.when()).as_bytes());
+        line
+    }
+
+    /// Seconds and offset, as git writes them.
+    pub(crate) fn when(&self) -> String {
         let (sign, minutes) = if self.offset_minutes < 0 {
             ('-', -self.offset_minutes)
         } else {
             ('+', self.offset_minutes)
         };
-        let mut line = clean(&self.name);
-        line.extend_from_slice(b" <");
-        line.extend_from_slice(&clean(&self.email));
-        let when = format!("> {} {sign}{:02}{:02}", self.time.0, minutes / 60, minutes % 60);
-        line.extend_from_slice(when.as_bytes());
-        line
+        format!("{} {sign}{:02}{:02}", self.time.0, minutes / 60, minutes % 60)
     }
 }
 

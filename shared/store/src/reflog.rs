@@ -1,18 +1,22 @@
 //! Reflogs: one line for each move of a ref, kept where the repository's configuration or an existing log asks for it.
 //!
-//! [`Store::log_moves`] appends the lines once refs have moved. A log is for people: it is not flushed, and a crash in
-//! between costs its last lines. Logs of deleted refs go with them, in the transaction.
+//! Where refs are files, the lines are appended once refs have moved. A log is for people: it is not flushed, and a crash
+//! in between costs its last lines. Logs of deleted refs go with them, in the transaction. In a reftable, git writes them
+//! with the refs.
 //!
 //! Source: git-config(1), `core.logAllRefUpdates`; git's `refs/files-backend.c`, `log_ref_write`.
 
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bstr::ByteSlice;
 use zit_model::{RefName, RefUpdate};
 
 use crate::error::{Doing, StoreError};
+use crate::git::Git;
 use crate::sharing::Sharing;
 use crate::{Head, Signature, Store, fsio};
 
@@ -26,6 +30,26 @@ pub enum LogRefs {
     Branches,
     /// All.
     Always,
+}
+
+/// What the logs say of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Who moved the refs, and when.
+    pub by: Signature,
+    /// Why, in a word.
+    pub message: String,
+}
+
+impl LogEntry {
+    /// Tells a program of git who moves refs.
+    pub(crate) fn sign(&self, git: Git) -> Git {
+        // Without what would end a field early, as in a file.
+        let Signature { name, email, .. } = Signature::parse(&self.by.line());
+        git.env("GIT_COMMITTER_NAME", OsStr::from_bytes(&name))
+            .env("GIT_COMMITTER_EMAIL", OsStr::from_bytes(&email))
+            .env("GIT_COMMITTER_DATE", format!("@{}", self.by.when()))
+    }
 }
 
 impl LogRefs {
@@ -52,15 +76,14 @@ impl LogRefs {
 }
 
 impl Store {
-    /// Appends the moves of refs to their logs, and those of HEAD's branch also to HEAD's.
+    /// Appends the moves of refs to their files of logs, and those of HEAD's branch also to HEAD's.
     ///
     /// # Errors
     /// [`StoreError`] when a log cannot be written; the others are.
-    pub fn log_moves<'a>(
+    pub(crate) fn log_moves<'a>(
         &self,
         updates: impl IntoIterator<Item = &'a RefUpdate>,
-        by: &Signature,
-        message: &str,
+        entry: &LogEntry,
     ) -> Result<(), StoreError> {
         let config = self.config()?;
         let rules = Rules { which: config.log_refs, sharing: config.sharing };
@@ -73,7 +96,7 @@ impl Store {
         };
         let mut written = Ok(());
         for update in updates {
-            written = written.and(self.log_move(rules, update, head.as_ref(), by, message));
+            written = written.and(self.log_move(rules, update, head.as_ref(), entry));
         }
         written
     }
@@ -83,8 +106,7 @@ impl Store {
         rules: Rules,
         update: &RefUpdate,
         head: Option<&RefName>,
-        by: &Signature,
-        message: &str,
+        LogEntry { by, message }: &LogEntry,
     ) -> Result<(), StoreError> {
         let hex = |oid: Option<zit_model::Oid>| {
             oid.map_or_else(|| self.hash_kind().null().to_string(), |oid| oid.to_string())

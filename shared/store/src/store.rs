@@ -17,11 +17,11 @@ use crate::backlog::Backlog;
 use crate::config::{Format, RepoConfig};
 use crate::config_file::ConfigFile;
 use crate::error::{Doing, StoreError};
-use crate::git::Git;
+use crate::git::{self, Git};
 use crate::maintain::{self, Settled};
 use crate::objects::{self, Database, Objects};
 use crate::quarantine::Quarantine;
-use crate::refs::{Head, Refs, ResolvedHead, StoredRef};
+use crate::refs::{Head, Refs, ResolvedHead, Storage, StoredRef};
 use crate::tx::{self, Ledger};
 use crate::upload::UploadPack;
 
@@ -34,6 +34,9 @@ const NEW_CONFIG: &str = "\
 [uploadpack]
 \tallowFilter = true
 ";
+
+/// The first git that reads and writes reftables. Source: its release notes.
+const REFTABLE_GIT: (u32, u32) = (2, 45);
 
 /// How few free places for packs are left when the object database is opened again.
 const FEW_PLACES: usize = 128;
@@ -118,7 +121,7 @@ impl Store {
             Access::ReadOnly => discover(path)?,
         };
         let config = Arc::new(ConfigFile::new(common_dir.clone(), git_dir.clone()));
-        let kind = hash_kind(&config, &common_dir)?;
+        let (kind, storage) = formats(&config, &common_dir)?;
         if let Some(folder) = alternates::unseen(&common_dir.join("objects")) {
             let what = format!(
                 "it borrows objects from {} by a path that is relative twice",
@@ -127,13 +130,13 @@ impl Store {
             return Err(StoreError::Unsupported { path: common_dir, what });
         }
         let store = Self {
-            refs: Refs::new(&common_dir, git_dir.join("HEAD"), kind),
+            refs: Refs::new(storage, &common_dir, &git_dir, kind),
             objects: Mutex::new(objects::open(&common_dir.join("objects"), kind)?),
             handles: AtomicU32::new(0),
             answers: Shelf::new(common_dir.join("zit")),
             settled: Settled::default(),
             writer: (access == Access::Referee)
-                .then(|| Writer::open(&common_dir, kind, &config))
+                .then(|| Writer::open(&common_dir, kind, storage, &config))
                 .transpose()?,
             config,
             git_dir,
@@ -292,7 +295,7 @@ impl Store {
         Ok(Database { files: self.files()?, pending: pending.unwrap_or_default() })
     }
 
-    fn files(&self) -> Result<Arc<gix_odb::Store>, StoreError> {
+    pub(crate) fn files(&self) -> Result<Arc<gix_odb::Store>, StoreError> {
         let mut store = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         // The library has a fixed number of places for packs and fails once they are used up.
         let look = self.handles.fetch_add(1, Ordering::Relaxed).is_multiple_of(HANDLES_PER_LOOK);
@@ -368,6 +371,7 @@ impl Writer {
     fn open(
         git_dir: &Path,
         kind: gix_hash::Kind,
+        storage: Storage,
         config: &Arc<ConfigFile>,
     ) -> Result<Self, StoreError> {
         let folder = git_dir.join("zit");
@@ -386,7 +390,7 @@ impl Writer {
             Err(TryLockError::Error(error)) => return Err(error).doing("lock", &path),
         }
         let ledger = Mutex::new(Ledger::open(&folder)?);
-        let backlog = Arc::new(Backlog::new(git_dir, kind, Arc::clone(config))?);
+        let backlog = Arc::new(Backlog::new(git_dir, kind, storage, Arc::clone(config))?);
         Ok(Self { ledger, backlog, _lock: lock })
     }
 }
@@ -442,14 +446,21 @@ fn discover(path: &Path) -> Result<(PathBuf, PathBuf), StoreError> {
     lines.next().zip(lines.next()).ok_or_else(none)
 }
 
-fn hash_kind(config: &ConfigFile, path: &Path) -> Result<gix_hash::Kind, StoreError> {
+/// Which hash names the objects, and how the refs are stored.
+fn formats(config: &ConfigFile, path: &Path) -> Result<(gix_hash::Kind, Storage), StoreError> {
     let format = Format::of(&config.parse()?);
     let unsupported = |what: String| StoreError::Unsupported { path: path.to_owned(), what };
-    if let Some(storage) = format.ref_storage
-        && storage != "files"
-    {
-        return Err(unsupported(format!("its refs are stored as {storage:?}, not as files")));
-    }
+    let storage = match format.ref_storage.as_deref() {
+        None | Some("files") => Storage::Files,
+        Some("reftable") => {
+            check_version().map_err(unsupported)?;
+            Storage::Reftable
+        }
+        Some(other) => {
+            let what = format!("its refs are stored as {other:?}, not as files or a reftable");
+            return Err(unsupported(what));
+        }
+    };
     if let Some(version) = format.version {
         return Err(unsupported(format!("its format is version {version}")));
     }
@@ -457,8 +468,23 @@ fn hash_kind(config: &ConfigFile, path: &Path) -> Result<gix_hash::Kind, StoreEr
         return Err(unsupported(format!("it needs the extension {extension:?}")));
     }
     match format.hash.as_deref() {
-        None | Some("sha1") => Ok(gix_hash::Kind::Sha1),
-        Some("sha256") => Ok(gix_hash::Kind::Sha256),
+        None | Some("sha1") => Ok((gix_hash::Kind::Sha1, storage)),
+        Some("sha256") => Ok((gix_hash::Kind::Sha256, storage)),
         Some(other) => Err(unsupported(format!("its object format is {other:?}"))),
+    }
+}
+
+/// Whether the git here can read a reftable; if not, what to say.
+fn check_version() -> Result<(), String> {
+    let needed = |found: &str| {
+        let (major, minor) = REFTABLE_GIT;
+        format!(
+            "its refs are a reftable, which needs git {major}.{minor} or newer; here is {found}"
+        )
+    };
+    match git::version() {
+        Some(version) if version >= REFTABLE_GIT => Ok(()),
+        Some((major, minor)) => Err(needed(&format!("git {major}.{minor}"))),
+        None => Err(needed("none that tells its version")),
     }
 }

@@ -12,6 +12,8 @@ use zit_model::RefName;
 
 use crate::error::{Doing, StoreError};
 use crate::fsio::is_absent;
+use crate::git::Git;
+use crate::refs::Form;
 use crate::{Head, Store};
 
 impl Store {
@@ -27,6 +29,12 @@ impl Store {
             found.insert(name);
         }
         let folder = self.common_dir().join("worktrees");
+        if let Form::Reftable(_) = self.refs.form() {
+            if folder.is_dir() {
+                found.extend(self.listed_work_trees()?);
+            }
+            return Ok(found);
+        }
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if is_absent(&error) => return Ok(found),
@@ -36,6 +44,16 @@ impl Store {
             found.extend(branch(&entry.doing("list", &folder)?.path().join("HEAD")));
         }
         Ok(found)
+    }
+
+    /// The branches of linked work trees, as git lists them: each has a reftable of its own.
+    fn listed_work_trees(&self) -> Result<BTreeSet<RefName>, StoreError> {
+        let git = Git::at(self.common_dir(), &[], "worktree");
+        let listed = git.args(["list", "--porcelain", "-z"]).output()?;
+        // The first is the repository itself.
+        let linked = listed.split_str("\0\0").skip(1);
+        let lines = linked.flat_map(|tree| tree.split_str("\0"));
+        Ok(lines.filter_map(|line| RefName::new(line.strip_prefix(b"branch ")?).ok()).collect())
     }
 }
 

@@ -14,6 +14,7 @@ use crate::boot::boot_id;
 use crate::crash::crash_point;
 use crate::error::{Doing, StoreError};
 use crate::fsio;
+use crate::refs::Storage;
 use crate::tx::{Lock, LockError, PackedLock, remove_empty_parents};
 
 impl Backlog {
@@ -51,6 +52,9 @@ impl Backlog {
             && error.kind() != std::io::ErrorKind::AlreadyExists
         {
             return Err(error).doing("create", &folder);
+        }
+        if self.storage == Storage::Reftable {
+            return self.write_tables(&folder, refs);
         }
         let mut unpaid = BTreeMap::new();
         let mut deleted = Vec::new();

@@ -4,7 +4,8 @@
 //! files, where stock git looks; a thread that lives as long as there is something to do pays in rounds:
 //!
 //! 1. objects, in a pack ([`pack`]) that is kept until
-//! 2. refs name them, each by a lock and a rename as git does it, so that `git pack-refs` beside it loses nothing;
+//! 2. refs name them, each by a lock and a rename as git does it, so that `git pack-refs` beside it loses nothing, or
+//!    all in one transaction of git's where they are a reftable;
 //! 3. the mark: `zit/settled` says up to which record everything is in its file.
 //!
 //! Refs and mark are not flushed, and a crash costs nothing: what is past the mark is read from the journal again, and
@@ -15,6 +16,7 @@ mod files;
 mod mark;
 mod pack;
 mod pending;
+mod tables;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -27,6 +29,7 @@ use zit_model::{Oid, RefName};
 use crate::config_file::ConfigFile;
 use crate::error::StoreError;
 use crate::quarantine::Kept;
+use crate::refs::Storage;
 
 use checkpoint::Followed;
 use pack::Packer;
@@ -79,6 +82,8 @@ pub(crate) struct Backlog {
     git_dir: PathBuf,
     /// Which folder that was when it was opened.
     id: FolderId,
+    kind: gix_hash::Kind,
+    storage: Storage,
     config: Arc<ConfigFile>,
     pending: Pending,
     state: Mutex<State>,
@@ -106,6 +111,7 @@ impl Backlog {
     pub(crate) fn new(
         git_dir: &Path,
         kind: gix_hash::Kind,
+        storage: Storage,
         config: Arc<ConfigFile>,
     ) -> Result<Self, StoreError> {
         let packer = Packer::new(git_dir.join("objects"), kind);
@@ -113,6 +119,8 @@ impl Backlog {
         Ok(Self {
             git_dir: git_dir.to_owned(),
             id,
+            kind,
+            storage,
             config,
             pending: Pending::default(),
             state: Mutex::default(),

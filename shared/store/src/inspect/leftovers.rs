@@ -55,7 +55,13 @@ fn shown(git_dir: &Path, path: &Path) -> String {
 /// Every lock that git takes in a bare repository.
 fn locks(git_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
-    let names = ["HEAD.lock", "packed-refs.lock", "config.lock", "objects/maintenance.lock"];
+    let names = [
+        "HEAD.lock",
+        "packed-refs.lock",
+        "reftable/tables.list.lock",
+        "config.lock",
+        "objects/maintenance.lock",
+    ];
     found.extend(names.map(|name| git_dir.join(name)).into_iter().filter(|path| path.exists()));
     let mut folders = vec![git_dir.join("refs")];
     while let Some(folder) = folders.pop() {

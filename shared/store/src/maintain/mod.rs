@@ -2,7 +2,7 @@
 //!
 //! [`Store::is_maintenance_due`] looks, [`Store::maintain`] does it, with stock git, at the lowest priority:
 //!
-//! 1. `git pack-refs`, all but what is below `refs/zit/`, which comes and goes.
+//! 1. `git pack-refs`, all but what is below `refs/zit/`, which comes and goes; a reftable is folded by each writer.
 //! 2. `git repack --geometric=2`: the small packs and all loose objects into one, until each pack is twice as large as
 //!    the next smaller one; then a multi-pack-index and its bitmaps.
 //! 3. `git commit-graph write`, of what refs reach.
@@ -22,6 +22,7 @@ pub use self::stop::Stop;
 use crate::crash::crash_point;
 use crate::error::StoreError;
 use crate::git::{Finished, Git, GitError};
+use crate::refs::Form;
 use crate::store::Store;
 
 pub(crate) use self::due::Settled;
@@ -63,10 +64,12 @@ impl Store {
 
     fn run_steps(&self, stop: &Stop, mark: &Mark) -> Result<(), StoreError> {
         mark.enter(Phase::Refs)?;
-        let packed = self.step("pack-refs", &["--all", "--exclude", "refs/zit/*"], stop, mark);
-        if let Err(error) = packed {
-            // git before 2.42 cannot leave refs out, and does without.
-            tracing::info!(%error, "refs stay loose");
+        if let Form::Files(_) = self.refs.form() {
+            let packed = self.step("pack-refs", &["--all", "--exclude", "refs/zit/*"], stop, mark);
+            if let Err(error) = packed {
+                // git before 2.42 cannot leave refs out, and does without.
+                tracing::info!(%error, "refs stay loose");
+            }
         }
         crash_point("maintain.refs");
         mark.enter(Phase::Objects)?;

@@ -1,39 +1,33 @@
-//! Reading refs: loose files first and `packed-refs` after them, in that order, so that a ref that stock git packs
-//! in between is seen in one of the two.
+//! Reading refs, in whichever of the two forms the repository keeps them: [`files`], or a [`reftable`].
 //!
 //! For deferred refs ([`table`]), a referee's store asks its table instead: their files follow.
 //!
 //! Never writes, and never decides: what may become of a ref is the transaction's.
 
 mod cache;
+mod files;
+mod reftable;
 mod table;
 
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs;
-use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use bstr::{BStr, BString, ByteSlice};
 use zit_model::{Oid, RefName};
 
 use crate::Kind;
-use crate::error::{Doing, StoreError};
-use crate::fsio::is_absent;
+use crate::error::StoreError;
 use crate::objects::Objects;
-use crate::packed::{PackedRefs, Peeled};
+use crate::packed::Peeled;
 
+pub(crate) use files::Files;
+pub(crate) use reftable::{Reftable, TABLES};
 pub(crate) use table::{Table, is_deferred};
 
-use cache::{Cache, List};
+use cache::List;
 
 /// How many symbolic refs are followed. Source: git's `SYMREF_MAXDEPTH`.
 const MAX_SYMREFS: usize = 5;
-
-/// The longest component of a path, in bytes. Source: `NAME_MAX` of Linux.
-const MAX_COMPONENT: usize = 255;
 
 /// What HEAD is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,30 +80,57 @@ impl From<StoredRef> for Value {
     }
 }
 
+/// One ref as it is stored.
+pub(crate) struct Found {
+    name: BString,
+    value: Value,
+    peeled: Peeled,
+}
+
+/// How a repository keeps its refs. Source: git-config(1), `extensions.refStorage`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// Each in a file, or a line of `packed-refs`.
+    Files,
+    /// All in the tables of `reftable/`, which git reads and writes.
+    Reftable,
+}
+
+/// The refs as they are stored; each form lists them, reads one, and says what HEAD is. How they are written:
+/// [`crate::tx`].
+pub(crate) enum Form {
+    Files(Files),
+    Reftable(Reftable),
+}
+
 /// The refs of one repository.
 pub(crate) struct Refs {
-    pub(crate) git_dir: PathBuf,
-    head: PathBuf,
-    pub(crate) packed: PackedRefs,
-    /// A referee's answer for deferred refs; whoever only reads looks at the files.
+    form: Form,
+    /// A referee's answer for deferred refs; whoever only reads looks at what is stored.
     table: OnceLock<Table>,
-    cache: Cache,
 }
 
 impl Refs {
-    /// `git_dir` holds `refs/` and `packed-refs`; `head` is the file HEAD, which a linked work tree has of its own.
-    pub(crate) fn new(git_dir: &Path, head: PathBuf, kind: gix_hash::Kind) -> Self {
-        let packed = PackedRefs::new(git_dir.join("packed-refs"), kind);
-        Self {
-            git_dir: git_dir.to_owned(),
-            head,
-            packed,
-            table: OnceLock::new(),
-            cache: Cache::default(),
-        }
+    /// Of the repository at `common_dir`; HEAD is that of `git_dir`, which a linked work tree has of its own.
+    pub(crate) fn new(
+        storage: Storage,
+        common_dir: &Path,
+        git_dir: &Path,
+        kind: gix_hash::Kind,
+    ) -> Self {
+        let form = match storage {
+            Storage::Files => Form::Files(Files::new(common_dir, git_dir.join("HEAD"), kind)),
+            Storage::Reftable => Form::Reftable(Reftable::new(common_dir, git_dir)),
+        };
+        Self { form, table: OnceLock::new() }
     }
 
-    /// Reads the deferred refs from their files. From then on the table answers for them.
+    /// How they are stored.
+    pub(crate) fn form(&self) -> &Form {
+        &self.form
+    }
+
+    /// Reads the deferred refs as they are stored. From then on the table answers for them.
     pub(crate) fn defer(&self, objects: &Objects) -> Result<&Table, StoreError> {
         if let Some(table) = self.table.get() {
             return Ok(table);
@@ -130,25 +151,10 @@ impl Refs {
         self.table.get().filter(|_| is_deferred(name))
     }
 
-    /// The file of a loose ref.
-    pub(crate) fn path(&self, name: &BStr) -> PathBuf {
-        self.git_dir.join(OsStr::from_bytes(name))
-    }
-
-    pub(crate) fn head_path(&self) -> &Path {
-        &self.head
-    }
-
     pub(crate) fn head(&self) -> Result<Head, StoreError> {
-        let damaged =
-            |why: &str| StoreError::Damaged { path: self.head.clone(), why: why.to_owned() };
-        match read_value(&self.head)? {
-            Some(Value::Oid(oid)) => Ok(Head::Detached(oid)),
-            Some(Value::Symbolic(name)) => {
-                RefName::new(&name).map(Head::Symbolic).map_err(|error| damaged(&error.to_string()))
-            }
-            Some(Value::Broken) => Err(damaged("it names neither a ref nor an object")),
-            None => Err(damaged("there is none")),
+        match &self.form {
+            Form::Files(files) => files.head(),
+            Form::Reftable(tables) => tables.head(),
         }
     }
 
@@ -164,11 +170,6 @@ impl Refs {
         };
         let peeled = oid.map_or(Ok(None), |oid| peeled(oid, objects))?;
         Ok(ResolvedHead { target, oid, peeled })
-    }
-
-    /// What the loose file holds; `None` when there is none.
-    pub(crate) fn loose(&self, name: &BStr) -> Result<Option<Value>, StoreError> {
-        read_value(&self.path(name))
     }
 
     /// What the ref holds; `None` when it does not exist.
@@ -187,12 +188,12 @@ impl Refs {
         }
     }
 
-    /// What the ref's file or its line of `packed-refs` holds.
+    /// What is stored for the ref, whatever the table says.
     pub(crate) fn filed(&self, name: &BStr) -> Result<Option<Value>, StoreError> {
-        if let Some(value) = self.loose(name)? {
-            return Ok(Some(value));
+        match &self.form {
+            Form::Files(files) => files.value(name),
+            Form::Reftable(tables) => tables.value(name),
         }
-        Ok(self.packed.find(name)?.map(|found| Value::Oid(found.oid)))
     }
 
     /// What the ref resolves to; `None` when it does not exist, is broken or leads nowhere.
@@ -238,8 +239,10 @@ impl Refs {
         prefix: &BStr,
         objects: &Objects,
     ) -> Result<Vec<StoredRef>, StoreError> {
-        let filed = self.cache.list(prefix, self.packed.path(), || self.list(prefix, objects))?;
-        let mut refs = filed.refs.clone();
+        let mut refs = match &self.form {
+            Form::Files(files) => files.cached(prefix, || self.list(prefix, objects))?.refs.clone(),
+            Form::Reftable(_) => self.list(prefix, objects)?.refs,
+        };
         let n_filed = refs.len();
         for stored in self.table.get().map(|table| table.below(prefix)).unwrap_or_default() {
             match stored.symref_target.clone() {
@@ -247,7 +250,8 @@ impl Refs {
                 Some(to) => {
                     let name = stored.name.as_bstr().to_owned();
                     let value = Value::Symbolic(to.as_bstr().into());
-                    refs.extend(self.stored(&name, value, objects)?);
+                    let found = Found { name, value, peeled: Peeled::Unknown };
+                    refs.extend(self.stored(found, objects)?);
                 }
                 None => refs.push(stored),
             }
@@ -258,48 +262,23 @@ impl Refs {
         Ok(refs)
     }
 
-    /// What the files say, and which folders were looked into.
+    /// What is stored, without what the table answers for, and which folders were looked into.
     fn list(&self, prefix: &BStr, objects: &Objects) -> Result<List, StoreError> {
-        let mut loose = BTreeMap::new();
-        let mut folders = Vec::new();
-        let folder = prefix.rfind_byte(b'/').map_or(&b"refs"[..], |end| &prefix[..end]);
-        if is_folder(folder) {
-            folders = self.walk(folder.as_bstr(), prefix, &mut |name, value| {
-                if name.starts_with(prefix) {
-                    loose.insert(name, value);
-                }
-            })?;
+        let skip = |name: &BStr| self.deferred(name).is_some();
+        let (folders, found) = match &self.form {
+            Form::Files(files) => files.below(prefix, &skip)?,
+            Form::Reftable(tables) => (Vec::new(), tables.below(prefix, &skip, objects)?),
+        };
+        let mut refs = Vec::with_capacity(found.len());
+        for found in found {
+            refs.extend(self.stored(found, objects)?);
         }
-        let mut found = BTreeMap::new();
-        for packed in self.packed.below(prefix)? {
-            if let Some(name) = valid(&packed.name)
-                && self.deferred(packed.name.as_bstr()).is_none()
-                && !loose.contains_key(&packed.name)
-            {
-                let peeled = match packed.peeled {
-                    Peeled::To(oid) => Some(oid),
-                    Peeled::NotATag => None,
-                    Peeled::Unknown => peeled(packed.oid, objects)?,
-                };
-                let stored = StoredRef { name, oid: packed.oid, peeled, symref_target: None };
-                found.insert(packed.name, stored);
-            }
-        }
-        for (name, value) in loose {
-            if let Some(stored) = self.stored(&name, value, objects)? {
-                found.insert(name, stored);
-            }
-        }
-        Ok(List { folders, refs: found.into_values().collect() })
+        Ok(List { folders, refs })
     }
 
-    fn stored(
-        &self,
-        name: &BString,
-        value: Value,
-        objects: &Objects,
-    ) -> Result<Option<StoredRef>, StoreError> {
-        let Some(valid_name) = valid(name) else { return Ok(None) };
+    fn stored(&self, found: Found, objects: &Objects) -> Result<Option<StoredRef>, StoreError> {
+        let Found { name, value, peeled } = found;
+        let Some(valid_name) = valid(&name) else { return Ok(None) };
         let (oid, symref_target) = match value {
             Value::Oid(oid) => (Some(oid), None),
             Value::Symbolic(target) => {
@@ -312,89 +291,30 @@ impl Refs {
             tracing::warn!(%name, "skipped a ref that leads nowhere");
             return Ok(None);
         };
-        Ok(Some(StoredRef { name: valid_name, oid, peeled: peeled(oid, objects)?, symref_target }))
+        let peeled = match peeled {
+            Peeled::To(oid) => Some(oid),
+            Peeled::NotATag => None,
+            Peeled::Unknown => self::peeled(oid, objects)?,
+        };
+        Ok(Some(StoredRef { name: valid_name, oid, peeled, symref_target }))
     }
 
-    /// The first ref below the folder `name/`, where there is one. Locks and empty folders are none.
+    /// The first ref below the folder `name/`, where there is one.
     pub(crate) fn first_staged_below(&self, name: &BStr) -> Result<Option<BString>, StoreError> {
         if let Some(table) = self.deferred(name) {
             return Ok(table.first_staged_below(name));
         }
-        if let Some(found) = self.first_loose_below(name)? {
-            return Ok(Some(found));
+        let skip = |name: &BStr| self.deferred(name).is_some();
+        let found = match &self.form {
+            Form::Files(files) => files.first_below(name, &skip)?,
+            Form::Reftable(tables) => tables.first_below(name, &skip)?,
+        };
+        if found.is_some() {
+            return Ok(found);
         }
-        let below = [name.as_bytes(), b"/"].concat();
-        let packed = self.packed.first_below(below.as_bstr())?;
-        if let Some(packed) = packed.filter(|name| self.deferred(name.as_bstr()).is_none()) {
-            return Ok(Some(packed));
-        }
-        // Above `refs/zit/` there are files and deferred refs.
+        // Above `refs/zit/` there are other refs and deferred ones.
         Ok(self.table.get().and_then(|table| table.first_staged_below(name)))
     }
-
-    fn first_loose_below(&self, name: &BStr) -> Result<Option<BString>, StoreError> {
-        let mut first = None;
-        self.walk(name, name, &mut |name, _| {
-            if first.as_ref().is_none_or(|first| name < *first) {
-                first = Some(name);
-            }
-        })?;
-        Ok(first)
-    }
-
-    /// Calls `found` with loose ref files below a folder, in no order: at least those whose names start with `prefix`.
-    /// What lies elsewhere is not looked at.
-    fn walk(
-        &self,
-        folder: &BStr,
-        prefix: &BStr,
-        found: &mut dyn FnMut(BString, Value),
-    ) -> Result<Vec<PathBuf>, StoreError> {
-        let mut walked = Vec::new();
-        let mut folders = vec![folder.to_owned()];
-        while let Some(folder) = folders.pop() {
-            let path = self.path(folder.as_bstr());
-            walked.push(path.clone());
-            let entries = match fs::read_dir(&path) {
-                Ok(entries) => entries,
-                Err(error) if is_absent(&error) => continue,
-                Err(error) => return Err(error).doing("list", &path),
-            };
-            for entry in entries {
-                let entry = entry.doing("list", &path)?;
-                let mut name = folder.clone();
-                name.push(b'/');
-                name.extend_from_slice(&entry.file_name().into_vec());
-                let aside = !name.starts_with(prefix) && !prefix.starts_with(&name);
-                if aside || self.deferred(name.as_bstr()).is_some() {
-                    continue;
-                }
-                let kind = match entry.file_type() {
-                    Ok(kind) => kind,
-                    Err(error) if is_absent(&error) => continue,
-                    Err(error) => return Err(error).doing("look at", &entry.path()),
-                };
-                if kind.is_dir() {
-                    folders.push(name);
-                } else if !name.ends_with(b".lock")
-                    && let Some(value) = read_value(&entry.path())?
-                {
-                    found(name, value);
-                }
-            }
-        }
-        Ok(walked)
-    }
-}
-
-/// Whether a folder of refs may have that name. A peer chooses prefixes; what is no path must not be looked up as one.
-fn is_folder(name: &[u8]) -> bool {
-    let plain = |component: &[u8]| {
-        !matches!(component, b"" | b"." | b"..")
-            && component.len() <= MAX_COMPONENT
-            && !component.contains(&0)
-    };
-    name.starts_with(b"refs") && name.split(|&byte| byte == b'/').all(plain)
 }
 
 /// What a tag leads to. One that cannot be followed is listed without: whoever pushed it must not take the list away from
@@ -413,43 +333,4 @@ fn valid(name: &BString) -> Option<RefName> {
     RefName::new(name)
         .inspect_err(|_| tracing::warn!(%name, "skipped a ref with a name that git refuses"))
         .ok()
-}
-
-/// Reads one file of `refs/`, or HEAD. A folder is no ref.
-fn read_value(path: &Path) -> Result<Option<Value>, StoreError> {
-    let content = match fs::read(path) {
-        Ok(content) => content,
-        Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::IsADirectory => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error).doing("read", path),
-    };
-    Ok(Some(parse_value(&content)))
-}
-
-fn parse_value(content: &[u8]) -> Value {
-    if let Some(target) = content.strip_prefix(b"ref:") {
-        return Value::Symbolic(target.trim().into());
-    }
-    // Git takes anything that begins with an oid and a blank.
-    let hex = content.fields().next().unwrap_or_default();
-    if !content.starts_with(hex) {
-        return Value::Broken;
-    }
-    Oid::from_hex(hex).map_or(Value::Broken, Value::Oid)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ref_file_holds_an_oid_or_names_a_ref_or_is_broken() {
-        let oid = Oid::from_hex(&[b'1'; 40]).unwrap();
-        assert_eq!(parse_value(format!("{oid}\n").as_bytes()), Value::Oid(oid));
-        assert_eq!(parse_value(b"ref: refs/heads/x\n"), Value::Symbolic("refs/heads/x".into()));
-        for broken in ["", "\n", "123\n", &format!(" {oid}\n"), &"0".repeat(40)] {
-            assert_eq!(parse_value(broken.as_bytes()), Value::Broken, "{broken:?}");
-        }
-    }
 }

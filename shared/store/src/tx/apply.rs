@@ -1,10 +1,12 @@
 //! Carrying out: what happens to the files of refs whose locks are held. Recovery takes the same way.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 use zit_model::{Oid, RefChange, RefUpdate};
 
 use super::lock::{self, Lock};
@@ -12,7 +14,6 @@ use crate::crash::crash_point;
 use crate::error::{Doing, StoreError};
 use crate::fsio;
 use crate::packed;
-use crate::refs::Refs;
 
 /// One ref of a transaction, with its lock.
 pub(crate) struct Step {
@@ -91,7 +92,7 @@ impl Drop for PackedLock {
 ///
 /// A ref that is deleted leaves `packed-refs` first and its own file last, so that it never shows an older value.
 pub(crate) fn apply(
-    refs: &Refs,
+    git_dir: &Path,
     steps: &mut [Step],
     mut packed: Option<&mut PackedLock>,
 ) -> Result<(), StoreError> {
@@ -109,8 +110,8 @@ pub(crate) fn apply(
     }
     for step in steps.iter_mut().filter(|step| step.is_delete()) {
         step.lock.release()?;
-        remove_reflog(refs, step);
-        lock::remove_empty_parents(&refs.git_dir, step.lock.target());
+        remove_reflog(git_dir, step);
+        lock::remove_empty_parents(git_dir, step.lock.target());
     }
     if let Some(packed) = packed {
         packed.release()?;
@@ -119,9 +120,9 @@ pub(crate) fn apply(
 }
 
 /// A ref that comes back later must not find the log of the one that went.
-fn remove_reflog(refs: &Refs, step: &Step) {
-    let log = refs.path([b"logs/", step.update.name.as_bstr().as_bytes()].concat().as_bstr());
+fn remove_reflog(git_dir: &Path, step: &Step) {
+    let log = git_dir.join("logs").join(OsStr::from_bytes(step.update.name.as_bstr()));
     if log.is_file() && fs::remove_file(&log).is_ok() {
-        lock::remove_empty_parents(&refs.git_dir, &log);
+        lock::remove_empty_parents(git_dir, &log);
     }
 }

@@ -7,7 +7,7 @@ use bstr::ByteSlice;
 use gix_odb::memory::Storage;
 use zit_model::{Oid, RefUpdate};
 
-use super::apply::{self, PackedLock, Step};
+use super::held::Held;
 use crate::Store;
 use crate::backlog::{Content, Debt};
 use crate::crash::crash_point;
@@ -104,7 +104,7 @@ impl Ledger {
         let mut draft = Draft::new(time_ms, "", Origin::Referee);
         draft.facts = vec![Fact::epoch(base)];
         self.enter(store, draft)?;
-        self.flush(store, &mut [], None)?;
+        self.flush(store, None)?;
         self.base = base;
         store.backlog()?.follow(Arc::clone(&self.journal), base, self.checkpoint, 0);
         Ok(())
@@ -118,7 +118,7 @@ impl Ledger {
     /// Stages a transaction: later ones see it, readers do not.
     pub(super) fn enter(&mut self, store: &Store, draft: Draft) -> Result<(), StoreError> {
         if self.drafts.len() >= MAX_STAGED {
-            self.flush(store, &mut [], None)?;
+            self.flush(store, None)?;
         }
         self.owe(store, &draft)?;
         self.drafts.push(draft);
@@ -147,12 +147,17 @@ impl Ledger {
         Ok(())
     }
 
-    /// Appends what is staged, then moves the files of `steps`, then shows the deferred refs.
+    /// Remembers a failure to write in the folder, which recovery must then look at.
+    pub(super) fn noting(&mut self, written: Result<(), StoreError>) -> Result<(), StoreError> {
+        self.unfinished |= written.is_err();
+        written
+    }
+
+    /// Appends what is staged, then moves the refs that are held, then shows the deferred ones.
     pub(super) fn flush(
         &mut self,
         store: &Store,
-        steps: &mut [Step],
-        packed: Option<&mut PackedLock>,
+        held: Option<&mut Held>,
     ) -> Result<(), StoreError> {
         if self.drafts.is_empty() {
             return Ok(());
@@ -165,12 +170,13 @@ impl Ledger {
             return Err(error.into());
         }
         crash_point("tx.journaled");
-        let applied = if steps.is_empty() {
-            Ok(())
-        } else {
-            // Stock git sees these refs at once, and must find their objects.
-            let placed = store.backlog()?.place(&mut debt);
-            placed.and_then(|()| apply::apply(&store.refs, steps, packed))
+        let applied = match held {
+            None => Ok(()),
+            Some(held) => {
+                // Stock git sees these refs at once, and must find their objects.
+                let placed = store.backlog()?.place(&mut debt);
+                placed.and_then(|()| held.apply(store))
+            }
         };
         if let Err(error) = applied {
             // It has happened, and recovery carries it out: from the journal, as after a crash.

@@ -30,18 +30,25 @@
 //! out again. A deferred ref takes its last value. Any other is written if it still holds a value that it had before, or
 //! is damaged; anything else was moved by another program since, stays, and is journaled as an override.
 //!
+//! # Forms
+//!
+//! That is how refs that are files move ([`locks`]). A [reftable](crate::refs) is locked, verified and written by one git
+//! program instead ([`tables`]); [`held`] is either. Everything else is the same.
+//!
 //! The folder must lie on a file system with hard links.
 
 mod apply;
 mod check;
+mod held;
 mod ledger;
 mod lock;
+mod locks;
 mod recover;
+mod tables;
 
-use std::collections::BTreeSet;
 use std::sync::MutexGuard;
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 use zit_model::{Oid, RefName, RefUpdate};
 
 use crate::crash::crash_point;
@@ -49,15 +56,16 @@ use crate::error::StoreError;
 use crate::journal::Draft;
 use crate::objects::{Kind, Objects};
 use crate::quarantine::Quarantine;
-use crate::refs::is_deferred;
+use crate::reflog::LogEntry;
+use crate::refs::{Form, is_deferred};
 use crate::{Store, fsio};
 
 pub(crate) use apply::PackedLock;
 pub(crate) use ledger::{Ledger, decode_state, encode_state};
-pub(crate) use lock::{Lock, LockError, remove_empty_parents};
+pub(crate) use lock::{Lock, LockError, lock_path, remove_empty_parents};
 pub(crate) use recover::{recover, undo_folder};
 
-use apply::Step;
+use held::Held;
 
 /// Why one update of a transaction is refused.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -211,9 +219,9 @@ pub enum PrepareError {
 #[must_use = "dropping a prepared transaction undoes it"]
 pub struct Prepared<'a> {
     // In the order of dropping: the ledger is free for the next transaction once the locks are gone.
-    steps: Vec<Step>,
-    packed: Option<PackedLock>,
+    held: Option<Held>,
     deferred: Vec<RefUpdate>,
+    log: Option<LogEntry>,
     ledger: MutexGuard<'a, Ledger>,
     store: &'a Store,
 }
@@ -244,6 +252,19 @@ impl Store {
         updates: &[RefUpdate],
         quarantined: &[&Objects],
     ) -> Result<Prepared<'_>, PrepareError> {
+        self.prepare_logged(updates, quarantined, None)
+    }
+
+    /// As [`Store::prepare_seeing`], with what the logs of the refs shall say, where the repository keeps logs.
+    ///
+    /// # Errors
+    /// As [`Store::prepare`].
+    pub fn prepare_logged(
+        &self,
+        updates: &[RefUpdate],
+        quarantined: &[&Objects],
+        log: Option<LogEntry>,
+    ) -> Result<Prepared<'_>, PrepareError> {
         let mut ledger = self.ledger()?;
         self.backlog()?.check_place()?;
         if ledger.unfinished {
@@ -253,16 +274,16 @@ impl Store {
         let (deferred, filed): (Vec<&RefUpdate>, Vec<&RefUpdate>) =
             updates.iter().partition(|update| is_deferred(update.name.as_bstr()));
         let deferred = deferred.into_iter().cloned().collect();
-        let mut prepared =
-            Prepared { steps: Vec::new(), packed: None, deferred, ledger, store: self };
+        let mut held = None;
         if !filed.is_empty() {
-            prepared.plan(filed)?;
-            prepared.lock(updates)?;
+            let mut taken =
+                Held::take(self, &mut ledger, filed, updates, quarantined, log.as_ref())?;
             check::all(self, updates, quarantined)?;
-            prepared.settle(updates)?;
+            taken.settle(&mut ledger, updates)?;
+            held = Some(taken);
         }
         crash_point("tx.verified");
-        Ok(prepared)
+        Ok(Prepared { held, deferred, log, ledger, store: self })
     }
 
     /// Flushes everything that is staged.
@@ -271,97 +292,11 @@ impl Store {
     /// As the file system says. What was staged then did not happen, as far as anybody can tell before the next
     /// [`Store::prepare`] or [`Store::open`], which looks.
     pub fn flush(&self) -> Result<(), StoreError> {
-        self.ledger()?.flush(self, &mut [], None)
+        self.ledger()?.flush(self, None)
     }
 }
 
 impl Prepared<'_> {
-    /// Writes what the refs shall hold, for their locks.
-    fn plan(&mut self, mut updates: Vec<&RefUpdate>) -> Result<(), StoreError> {
-        let sharing = self.store.config()?.sharing;
-        updates.sort_by(|a, b| a.name.cmp(&b.name));
-        for (i, update) in updates.into_iter().enumerate() {
-            let file = self.ledger.folder.join(i.to_string());
-            let written = fsio::write_unflushed(&file, &apply::content(update.change.new_value()));
-            self.noting(written)?;
-            let lock = Lock::planned(
-                self.store.common_dir(),
-                file,
-                self.store.refs.path(update.name.as_bstr()),
-            )
-            .shared(sharing);
-            self.steps.push(Step { update: update.clone(), lock });
-        }
-        crash_point("tx.planned");
-        Ok(())
-    }
-
-    fn lock(&mut self, updates: &[RefUpdate]) -> Result<(), PrepareError> {
-        let wait = self.store.config()?.ref_lock_wait;
-        let mut refused = Vec::new();
-        for step in &mut self.steps {
-            if let Err(error) = step.lock.take(wait) {
-                refused.push(check::unlocked(self.store, &step.update.name, error)?);
-            }
-        }
-        if refused.is_empty() && self.steps.iter().any(Step::is_delete) {
-            refused = self.lock_packed()?;
-        }
-        if !refused.is_empty() {
-            return Err(check::refused(updates, refused));
-        }
-        crash_point("tx.locked");
-        Ok(())
-    }
-
-    /// Locks `packed-refs`; the deletions are refused where somebody else holds it.
-    fn lock_packed(&mut self) -> Result<Vec<RefusedUpdate>, StoreError> {
-        let file = self.ledger.folder.join("packed");
-        let written = fsio::write_unflushed(&file, b"");
-        self.noting(written)?;
-        let config = self.store.config()?;
-        let target = self.store.refs.packed.path().to_owned();
-        let mut lock = Lock::planned(self.store.common_dir(), file, target).shared(config.sharing);
-        let taken = lock.take(config.packed_refs_wait);
-        self.packed = Some(PackedLock::new(lock));
-        match taken {
-            Ok(()) => Ok(Vec::new()),
-            Err(LockError::Held(_) | LockError::Blocked(_)) => {
-                let deletes = self.steps.iter().filter(|step| step.is_delete());
-                let locked = |name: &RefName| RefusedUpdate::Locked {
-                    name: name.clone(),
-                    lock: "packed-refs.lock".into(),
-                };
-                Ok(deletes.map(|step| locked(&step.update.name)).collect())
-            }
-            Err(LockError::Io(error)) => Err(error),
-        }
-    }
-
-    /// Clears the way for the files, and writes what `packed-refs` shall hold.
-    fn settle(&mut self, updates: &[RefUpdate]) -> Result<(), PrepareError> {
-        for step in self.steps.iter().filter(|step| !step.is_delete()) {
-            let name = &step.update.name;
-            if !fsio::remove_empty_folders(step.lock.target()) {
-                let lock = name.as_bstr().to_owned();
-                let refused = RefusedUpdate::Locked { name: name.clone(), lock };
-                return Err(check::refused(updates, vec![refused]));
-            }
-        }
-        let deleted: BTreeSet<&BStr> = self
-            .steps
-            .iter()
-            .filter(|step| step.is_delete())
-            .map(|step| step.update.name.as_bstr())
-            .collect();
-        let file = self.ledger.folder.join("packed.next");
-        let written = match &mut self.packed {
-            Some(packed) => packed.write_next(file, &deleted),
-            None => Ok(()),
-        };
-        Ok(self.noting(written)?)
-    }
-
     /// Moves the refs, and everything that is staged. `draft` says who asked; `objects` are what the refs shall name.
     ///
     /// # Errors
@@ -369,8 +304,9 @@ impl Prepared<'_> {
     /// [`Store::prepare`] or [`Store::open`].
     pub fn commit(mut self, draft: Draft, objects: Vec<Quarantine>) -> Result<(), StoreError> {
         self.enter(draft, objects)?;
-        let Self { steps, packed, ledger, store, .. } = &mut self;
-        ledger.flush(store, steps, packed.as_mut())
+        self.ledger.flush(self.store, self.held.as_mut())?;
+        self.write_logs();
+        Ok(())
     }
 
     /// As [`Prepared::commit`], but where every ref is deferred, the flush is left to [`Store::flush`], or to the next
@@ -379,10 +315,21 @@ impl Prepared<'_> {
     /// # Errors
     /// As [`Prepared::commit`].
     pub fn stage(mut self, draft: Draft, objects: Vec<Quarantine>) -> Result<(), StoreError> {
-        if !self.steps.is_empty() {
+        if self.held.is_some() {
             return self.commit(draft, objects);
         }
-        self.enter(draft, objects)
+        self.enter(draft, objects)?;
+        self.write_logs();
+        Ok(())
+    }
+
+    /// Logs the moves where logs are files. A move without its line is no failure.
+    fn write_logs(&self) {
+        if let (Some(entry), Form::Files(_)) = (&self.log, self.store.refs.form())
+            && let Err(error) = self.store.log_moves(self.updates(), entry)
+        {
+            tracing::warn!(%error, "cannot write a reflog");
+        }
     }
 
     /// Puts the transaction into the ledger.
@@ -402,13 +349,7 @@ impl Prepared<'_> {
 
     /// What the transaction does.
     pub fn updates(&self) -> impl Iterator<Item = &RefUpdate> {
-        self.steps.iter().map(|step| &step.update).chain(&self.deferred)
-    }
-
-    /// Remembers a failure to write in the folder, which recovery must then look at.
-    fn noting(&mut self, written: Result<(), StoreError>) -> Result<(), StoreError> {
-        self.ledger.unfinished |= written.is_err();
-        written
+        self.held.iter().flat_map(Held::updates).chain(&self.deferred)
     }
 }
 
@@ -421,11 +362,15 @@ pub(crate) fn set_head(
     if ledger.unfinished {
         recover(store, ledger)?;
     }
+    let files = match store.refs.form() {
+        Form::Files(files) => files,
+        Form::Reftable(_) => return tables::set_head(store, name),
+    };
     let content = [b"ref: ", name.as_bstr().as_bytes(), b"\n"].concat();
     let file = ledger.folder.join("head");
     ledger.unfinished = true;
     fsio::write_new(&file, &content)?;
-    let lock = Lock::planned(store.common_dir(), file, store.refs.head_path().to_owned());
+    let lock = Lock::planned(store.common_dir(), file, files.head_path().to_owned());
     ledger.unfinished = false;
     let config = store.config()?;
     let mut lock = lock.shared(config.sharing);

@@ -5,24 +5,34 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bstr::BStr;
 use zit_model::{Oid, RefChange, RefName, RefUpdate};
 
 use super::apply::{self, PackedLock, Step};
+use super::check;
 use super::ledger::{Ledger, stored};
 use super::lock::{self, Lock, LockError};
+use super::tables::Tables;
 use crate::backlog::{Content, Debt, Mark};
 use crate::error::{Doing, StoreError};
 use crate::journal::{Draft, Origin, Record, Seq};
-use crate::refs::{Value, is_deferred};
-use crate::{Store, fsio};
+use crate::refs::{Files, Form, Reftable, Value, is_deferred};
+use crate::{Store, fsio, update_ref};
+
+/// How often refs of a reftable are looked at again that others move meanwhile.
+const ATTEMPTS: u32 = 3;
+
+/// How long a program is waited for that outlived its parent, and how long between two looks.
+const ORPHAN_WAIT: Duration = Duration::from_secs(5);
+const ORPHAN_PAUSE: Duration = Duration::from_millis(2);
 
 /// Carries out every record that may not be in the files, and leaves no lock of ours anywhere. Can itself be
 /// interrupted at any point.
 pub(crate) fn recover(store: &Store, ledger: &mut Ledger) -> Result<(), StoreError> {
     // What is staged while the journal is whole waits for its flush like before.
-    ledger.flush(store, &mut [], None)?;
+    ledger.flush(store, None)?;
     // After a failed append only the disk knows how the journal ends.
     if std::mem::replace(&mut ledger.unfinished, true) {
         ledger.reopen(&store.common_dir().join("zit"))?;
@@ -51,7 +61,7 @@ pub(crate) fn recover(store: &Store, ledger: &mut Ledger) -> Result<(), StoreErr
         draft.changes = vec![update];
         ledger.enter(store, draft)?;
     }
-    ledger.flush(store, &mut [], None)
+    ledger.flush(store, None)
 }
 
 /// The first record that may not be in the files. What this process has settled is; what another one has settled is
@@ -120,28 +130,28 @@ fn carry_out(
     ledger: &Ledger,
     chains: &BTreeMap<RefName, Chain>,
 ) -> Result<Vec<(RefUpdate, u64)>, StoreError> {
+    match store.refs.form() {
+        Form::Files(files) => carry_out_files(store, files, ledger, chains),
+        Form::Reftable(tables) => carry_out_tables(store, tables, ledger, chains),
+    }
+}
+
+fn carry_out_files(
+    store: &Store,
+    files: &Files,
+    ledger: &Ledger,
+    chains: &BTreeMap<RefName, Chain>,
+) -> Result<Vec<(RefUpdate, u64)>, StoreError> {
+    let Behind { updates, overtaken } = behind(store, chains)?;
     let mut steps = Vec::new();
-    let mut overtaken = Vec::new();
-    for (i, (name, chain)) in chains.iter().enumerate() {
-        match standing(store, name, chain)? {
-            Standing::There => {}
-            Standing::Behind(found) => {
-                let Some(change) = RefChange::between(found, chain.last) else { continue };
-                let update = RefUpdate { name: name.clone(), change };
-                let file = ledger.folder.join(i.to_string());
-                if let Some(lock) = lock_again(store, file, &update)?
-                    // Once more, now that nobody can move it.
-                    && matches!(standing(store, name, chain)?, Standing::Behind(_))
-                {
-                    steps.push(Step { update, lock });
-                }
-            }
-            Standing::Overtaken(found) => {
-                tracing::warn!(%name, ?found, "a committed update was overtaken by another program");
-                if let Some(change) = RefChange::between(chain.last, found) {
-                    overtaken.push((RefUpdate { name: name.clone(), change }, chain.time_ms));
-                }
-            }
+    for (i, update) in updates.into_iter().enumerate() {
+        let file = ledger.folder.join(i.to_string());
+        if let Some(lock) = lock_again(store, files, file, &update)?
+            // Once more, now that nobody can move it.
+            && let Some(chain) = chains.get(&update.name)
+            && matches!(standing(store, &update.name, chain)?, Standing::Behind(_))
+        {
+            steps.push(Step { update, lock });
         }
     }
     let deleted: BTreeSet<&BStr> = steps
@@ -151,18 +161,91 @@ fn carry_out(
         .collect();
     let mut packed = None;
     if !deleted.is_empty() {
-        let mut held = PackedLock::new(lock_packed_again(store, ledger)?);
+        let mut held = PackedLock::new(lock_packed_again(store, files, ledger)?);
         let next = ledger.folder.join("packed.next");
         fsio::remove_file(&next)?;
         held.write_next(next, &deleted)?;
         packed = Some(held);
     }
     drop(deleted);
-    if !steps.is_empty() {
-        tracing::info!(refs = steps.len(), "finished what a crash interrupted");
-    }
-    apply::apply(&store.refs, &mut steps, packed.as_mut())?;
+    note_finished(steps.len());
+    apply::apply(store.common_dir(), &mut steps, packed.as_mut())?;
     Ok(overtaken)
+}
+
+/// In one transaction of git's, but for deletions, which make way for the others.
+fn carry_out_tables(
+    store: &Store,
+    tables: &Reftable,
+    ledger: &Ledger,
+    chains: &BTreeMap<RefName, Chain>,
+) -> Result<Vec<(RefUpdate, u64)>, StoreError> {
+    let mut attempts = ATTEMPTS;
+    loop {
+        let Behind { updates, overtaken } = behind(store, chains)?;
+        let (deletes, mut writes): (Vec<_>, Vec<_>) =
+            updates.into_iter().partition(|update| update.change.new_value().is_none());
+        note_finished(deletes.len() + writes.len());
+        let mut done = Tables::again(store, tables, ledger, deletes);
+        if done.is_ok() {
+            let mut clear = Vec::new();
+            for update in writes.drain(..) {
+                match check::name_conflict(&store.refs, &update.name)? {
+                    None => clear.push(update),
+                    Some(with) => {
+                        tracing::warn!(%with, "a committed update lost its name to another program");
+                    }
+                }
+            }
+            done = Tables::again(store, tables, ledger, clear);
+        }
+        attempts -= 1;
+        match done {
+            Ok(()) => return Ok(overtaken),
+            // Somebody moved one of them in between.
+            Err(error) if attempts > 0 => tracing::info!(%error, "looks at refs once more"),
+            Err(_) if lock::lock_path(&tables.tables()).exists() => {
+                return Err(StoreError::Locked(lock::lock_path(&tables.tables())));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn note_finished(refs: usize) {
+    if refs > 0 {
+        tracing::info!(refs, "finishes what a crash interrupted");
+    }
+}
+
+/// What the refs lack that the records tell.
+struct Behind {
+    updates: Vec<RefUpdate>,
+    /// What another program did, with when that was noticed.
+    overtaken: Vec<(RefUpdate, u64)>,
+}
+
+fn behind(store: &Store, chains: &BTreeMap<RefName, Chain>) -> Result<Behind, StoreError> {
+    let mut behind = Behind { updates: Vec::new(), overtaken: Vec::new() };
+    for (name, chain) in chains {
+        match standing(store, name, chain)? {
+            Standing::There => {}
+            Standing::Behind(found) => {
+                let change = RefChange::between(found, chain.last);
+                behind
+                    .updates
+                    .extend(change.map(|change| RefUpdate { name: name.clone(), change }));
+            }
+            Standing::Overtaken(found) => {
+                tracing::warn!(%name, ?found, "a committed update was overtaken by another program");
+                if let Some(change) = RefChange::between(chain.last, found) {
+                    let update = RefUpdate { name: name.clone(), change };
+                    behind.overtaken.push((update, chain.time_ms));
+                }
+            }
+        }
+    }
+    Ok(behind)
 }
 
 /// How a ref's file stands to the journal.
@@ -198,11 +281,12 @@ fn standing(store: &Store, name: &RefName, chain: &Chain) -> Result<Standing, St
 /// The ref's lock. `None` when another ref is now in the way.
 fn lock_again(
     store: &Store,
+    files: &Files,
     file: PathBuf,
     update: &RefUpdate,
 ) -> Result<Option<Lock>, StoreError> {
     fsio::write_unflushed(&file, &apply::content(update.change.new_value()))?;
-    let target = store.refs.path(update.name.as_bstr());
+    let target = files.path(update.name.as_bstr());
     if !fsio::remove_empty_folders(&target) {
         tracing::warn!(name = %update.name, "a committed update lost its name to another program");
         return Ok(None);
@@ -219,10 +303,10 @@ fn lock_again(
     }
 }
 
-fn lock_packed_again(store: &Store, ledger: &Ledger) -> Result<Lock, StoreError> {
+fn lock_packed_again(store: &Store, files: &Files, ledger: &Ledger) -> Result<Lock, StoreError> {
     let file = ledger.folder.join("packed");
     fsio::write_unflushed(&file, b"")?;
-    let (config, target) = (store.config()?, store.refs.packed.path().to_owned());
+    let (config, target) = (store.config()?, files.packed_path().to_owned());
     let mut lock = Lock::planned(store.common_dir(), file, target).shared(config.sharing);
     lock.take(config.packed_refs_wait).map_err(LockError::into_store)?;
     Ok(lock)
@@ -245,15 +329,35 @@ pub(crate) fn undo_folder(store: &Store, folder: &Path) -> Result<(), StoreError
         files.push(path);
     }
     if !linked.is_empty() {
-        remove_locks(store, &linked)?;
+        let locks = match store.refs.form() {
+            Form::Files(refs) => file_locks(refs)?,
+            Form::Reftable(tables) => {
+                let lock = lock::lock_path(&tables.tables());
+                if files.iter().any(|file| update_ref::is_of_this_boot(file)) {
+                    await_orphan(&lock, &linked);
+                }
+                vec![lock]
+            }
+        };
+        remove_locks(store, &linked, locks)?;
     }
     files.iter().try_for_each(|path| fsio::remove_file(path))
 }
 
-fn remove_locks(store: &Store, ours: &BTreeSet<(u64, u64)>) -> Result<(), StoreError> {
-    let mut locks =
-        vec![lock::lock_path(store.refs.head_path()), lock::lock_path(store.refs.packed.path())];
-    let mut folders = vec![store.refs.path(BStr::new("refs"))];
+/// Waits for a program that outlived its parent: it commits what it was told to, or gives up.
+fn await_orphan(lock: &Path, ours: &BTreeSet<(u64, u64)>) {
+    let started = Instant::now();
+    while fsio::inode(lock).is_some_and(|inode| ours.contains(&inode))
+        && started.elapsed() < ORPHAN_WAIT
+    {
+        std::thread::sleep(ORPHAN_PAUSE);
+    }
+}
+
+/// Every lock on a ref, HEAD or `packed-refs`.
+fn file_locks(files: &Files) -> Result<Vec<PathBuf>, StoreError> {
+    let mut locks = vec![lock::lock_path(files.head_path()), lock::lock_path(files.packed_path())];
+    let mut folders = vec![files.path(BStr::new("refs"))];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).doing("list", &folder)? {
             let entry = entry.doing("list", &folder)?;
@@ -264,6 +368,14 @@ fn remove_locks(store: &Store, ours: &BTreeSet<(u64, u64)>) -> Result<(), StoreE
             }
         }
     }
+    Ok(locks)
+}
+
+fn remove_locks(
+    store: &Store,
+    ours: &BTreeSet<(u64, u64)>,
+    locks: Vec<PathBuf>,
+) -> Result<(), StoreError> {
     for path in locks {
         if fsio::inode(&path).is_some_and(|inode| ours.contains(&inode)) {
             tracing::info!(path = %path.display(), "removed a lock that a crash left");

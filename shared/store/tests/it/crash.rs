@@ -81,7 +81,10 @@ fn dies(repo: &Repo, task: &str, at: &str) -> bool {
 
 /// `x` and `z` loose, `y` packed; beside it a pack with one commit that `x` moves to.
 fn repository() -> (Repo, Oid) {
-    let repo = Repo::new();
+    repository_in(Repo::new())
+}
+
+fn repository_in(repo: Repo) -> (Repo, Oid) {
     // Also a small pack goes by way of files.
     repo.git(&["config", "receive.unpackLimit", "1"]);
     let a = repo.commit(&[("f", "1")], &[], "a");
@@ -108,7 +111,8 @@ fn opened(repo: &Repo) -> BTreeMap<String, String> {
         .into_iter()
         .filter(|path| {
             let path = path.to_string_lossy();
-            path.ends_with(".lock")
+            // Of a git that outlived its parent, and folds tables.
+            (path.ends_with(".lock") && !path.ends_with(".ref.lock"))
                 || path.contains("/zit/tx/")
                 || path.contains("/zit/settle/")
                 || path.contains("incoming-zit")
@@ -142,13 +146,22 @@ fn is_committed(point: &str) -> bool {
 
 #[test]
 fn a_push_that_dies_anywhere_happened_wholly_or_not_at_all() {
+    dies_everywhere(Repo::new);
+}
+
+#[test]
+fn a_push_to_a_reftable_that_dies_anywhere_happened_wholly_or_not_at_all() {
+    dies_everywhere(Repo::reftable);
+}
+
+fn dies_everywhere(new_repo: impl Fn() -> Repo) {
     let visits = |point: &str| match point {
         "quarantine.migrating" | "tx.renamed" => 2,
         _ => 1,
     };
     for point in CRASH_POINTS.iter().filter(|point| !point.starts_with("checkpoint.")) {
         for visit in 1..=visits(point) {
-            let (repo, new) = repository();
+            let (repo, new) = repository_in(new_repo());
             let before = repo.git_refs();
             let mut after = before.clone();
             after.remove("refs/heads/y");
@@ -161,6 +174,39 @@ fn a_push_that_dies_anywhere_happened_wholly_or_not_at_all() {
             assert_eq!(opened(&repo).len(), 3, "{at}, opened again");
         }
     }
+}
+
+#[test]
+fn a_recovery_of_a_reftable_that_dies_is_finished_by_the_next() {
+    let (repo, new) = repository_in(Repo::reftable());
+    assert!(dies(&repo, PUSH, "tx.journaled"));
+    // What git was told to commit it commits, beside whoever opens the repository next.
+    assert!(dies(&repo, OPEN, "tx.renamed"));
+    let refs = opened(&repo);
+    assert_eq!(refs["refs/heads/x"], new.to_string());
+    assert!(!refs.contains_key("refs/heads/y"));
+}
+
+#[test]
+fn the_lock_of_a_reftable_that_a_power_failure_left_is_removed_and_a_foreign_one_is_not() {
+    let (repo, new) = repository_in(Repo::reftable());
+    assert!(dies(&repo, PUSH, "tx.journaled"));
+    let lock = repo.path.join("reftable/tables.list.lock");
+    // The program that held it has given up by then, or does now.
+    let mark = repo.path.join("zit/tx/tables-another-boot");
+    std::fs::write(&mark, "").unwrap();
+    let _ = std::fs::remove_file(&lock);
+    std::fs::hard_link(&mark, &lock).unwrap();
+    assert_eq!(opened(&repo)["refs/heads/x"], new.to_string());
+    let (repo, _) = repository_in(Repo::reftable());
+    assert!(dies(&repo, ONE, "tx.journaled"));
+    let lock = repo.path.join("reftable/tables.list.lock");
+    let _ = std::fs::remove_file(&lock);
+    std::fs::write(&lock, "").unwrap();
+    let Err(error) = Store::open(&repo.path, Access::Referee) else { panic!("opened") };
+    assert!(matches!(&error, StoreError::Locked(path) if *path == lock), "{error}");
+    std::fs::remove_file(&lock).unwrap();
+    opened(&repo);
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod model;
 mod objects;
 mod quarantine;
 mod refs;
+mod reftable;
 mod small_fetch;
 mod small_packs;
 mod support;

@@ -65,14 +65,13 @@ fn expected(refs: &BTreeMap<String, Oid>, updates: &[RefUpdate]) -> Option<BTree
     Some(after)
 }
 
-#[test]
-fn random_transactions_do_what_a_map_does() {
-    let repo = Repo::new();
+/// Tries random transactions; how many were taken and refused.
+fn compare(repo: &Repo, n_seeds: u64) -> (usize, usize) {
     let commits: [Oid; 3] = repo.commits();
     let mut store = repo.referee();
     let mut refs = BTreeMap::new();
     let (mut taken, mut refused) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..n_seeds {
         let mut dice = Dice(seed);
         let count = 1 + dice.below(3);
         let updates: Vec<_> = (0..count).map(|_| update(&mut dice, &refs, &commits)).collect();
@@ -98,5 +97,17 @@ fn random_transactions_do_what_a_map_does() {
             assert_eq!(repo.git_refs(), shown, "seed {seed}");
         }
     }
+    (taken, refused)
+}
+
+#[test]
+fn random_transactions_do_what_a_map_does() {
+    let (taken, refused) = compare(&Repo::new(), 400);
     assert!(taken > 80 && refused > 80, "{taken} taken, {refused} refused");
+}
+
+#[test]
+fn random_transactions_on_a_reftable_do_what_a_map_does() {
+    let (taken, refused) = compare(&Repo::reftable(), 160);
+    assert!(taken > 15 && refused > 15, "{taken} taken, {refused} refused");
 }

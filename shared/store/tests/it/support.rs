@@ -68,6 +68,16 @@ impl Repo {
         Self { folder, path }
     }
 
+    /// As [`Repo::new`], with refs in a reftable.
+    pub(crate) fn reftable() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.git");
+        let repo = Self { folder, path };
+        repo.git(&["init", "--quiet", "--bare", "--ref-format=reftable", "--initial-branch=main"]);
+        repo.git(&["config", "transfer.fsckObjects", "true"]);
+        repo
+    }
+
     /// A repository without the store's own configuration, for git alone.
     pub(crate) fn referee(&self) -> Store {
         Store::open(&self.path, Access::Referee).unwrap()
