@@ -587,6 +587,15 @@ pub(crate) fn declined_by_hook(
     PushAnswer::refused(request, kind, "pre-receive hook declined", vec![status], options.format)
 }
 
+/// The answer to a push whose certificate signs other options than came with it.
+pub(crate) fn unsigned_options(
+    request: &PushRequest,
+    kind: gix_hash::Kind,
+    options: &Options,
+) -> PushAnswer {
+    PushAnswer::refused(request, kind, "inconsistent push options", Vec::new(), options.format)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

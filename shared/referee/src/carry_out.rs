@@ -24,6 +24,7 @@ use crate::landing::Landed;
 use crate::open;
 use crate::plan::{CarriedOut, Origin, Plan};
 use crate::push::Push;
+use crate::signed::Signed;
 use crate::speaker::Committer;
 use crate::verdict::{Decision, Refusal, Step, Verdict};
 
@@ -60,7 +61,7 @@ pub(crate) fn carry_out(
         let entry = log_entry(Some(&push.committer), actor.clock.now());
         match store.prepare_logged(&updates, &seen, Some(entry)) {
             Ok(prepared) => {
-                let pack = incoming.filter(|_| plan.needs_pack());
+                let pack = incoming.filter(|_| plan.needs_pack() || push.signed.is_some());
                 let objects = pack.into_iter().chain([made]).collect();
                 let draft = draft(push, &plan, now);
                 let roots = push.roots(&verdict);
@@ -83,6 +84,7 @@ fn draft(push: &Push, plan: &Plan, now: Now) -> Draft {
     let mut draft = Draft::new(millis(now), push.principal(), journal::Origin::Push);
     let agent = push.speaker.agent.as_ref().or_else(|| plan.agents().next());
     draft.agent = agent.map(|agent| agent.as_str().into()).unwrap_or_default();
+    draft.facts.extend(push.signed.as_ref().and_then(Signed::fact));
     draft
 }
 

@@ -26,6 +26,7 @@ use crate::answer::Accepted;
 use crate::denied::Denied;
 use crate::error::RefereeError;
 use crate::open;
+use crate::signed::Signed;
 use crate::speaker::{Caller, Committer, Speaker};
 use crate::verdict::{Decision, Step};
 
@@ -48,7 +49,7 @@ pub(crate) struct Errand {
     hooks: Hooks,
     /// Who pushes.
     identity: Vec<(String, OsString)>,
-    /// The push options, which only those hooks are told that look at the push as a whole.
+    /// The push options and what is known of a certificate, which only those hooks are told that look at the push as a whole.
     options: Vec<(String, OsString)>,
 }
 
@@ -73,6 +74,7 @@ impl Errand {
         caller: &Caller,
         speaker: &Speaker,
         request: &PushRequest,
+        signed: Option<&Signed>,
     ) -> Result<Self, StoreError> {
         let count = request.options.len().to_string();
         let mut options = vec![("GIT_PUSH_OPTION_COUNT".to_owned(), count.into())];
@@ -81,6 +83,7 @@ impl Errand {
             let text = option.split(|byte| *byte == 0).next().unwrap_or_default();
             options.push((format!("GIT_PUSH_OPTION_{n}"), OsString::from_vec(text.to_vec())));
         }
+        options.extend(signed.map(Signed::env).unwrap_or_default());
         Ok(Self { hooks: store.hooks()?, identity: identity(caller, speaker), options })
     }
 

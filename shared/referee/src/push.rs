@@ -14,6 +14,7 @@ use zit_model::resource::ResourceError;
 use zit_model::{AgentId, ItemId, Oid, RefName, Resource};
 use zit_wire::receive::PushRequest;
 
+use crate::signed::Signed;
 use crate::speaker::{Caller, Committer, Speaker};
 use crate::verdict::{Decision, Refusal, Verdict};
 
@@ -34,6 +35,8 @@ pub(crate) struct Push {
     pub options: Options,
     /// The item named by option or header.
     pub item: Option<ItemId>,
+    /// The certificate, and whose it is.
+    pub signed: Option<Signed>,
     /// All refs or none.
     pub atomic: bool,
     /// What is asked for, in the order sent.
@@ -179,6 +182,7 @@ pub(crate) fn expand(
         speaker: caller.speaker(&options),
         committer: caller.committer(),
         item: options.item.clone().or_else(|| caller.item.clone()),
+        signed: None,
         atomic: request.capabilities.atomic,
         commands,
         wishes: wishes(&options, ground.is_path),

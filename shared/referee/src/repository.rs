@@ -33,6 +33,7 @@ use crate::landing::{Composed, Landed, Landing, compose};
 use crate::open;
 use crate::push::{Ask, Ground, Push, expand};
 use crate::seen::Seen;
+use crate::signed;
 use crate::speaker::{Caller, Committer};
 use crate::verdict::{Decision, Refusal, Step};
 
@@ -198,6 +199,14 @@ impl Repository {
         Ok(refs_for_fetch(&self.store, prefixes)?)
     }
 
+    /// What a pusher is given to sign; `None` where the repository asks for no push certificates.
+    ///
+    /// # Errors
+    /// [`RefereeError`] when the configuration cannot be read.
+    pub fn push_nonce(&self) -> Result<Option<String>, RefereeError> {
+        Ok(signed::nonce(&self.store, self.clock.now().wall)?)
+    }
+
     /// Judges a push, carries it out, and answers it.
     ///
     /// `pack` is read to its end if the request expects one.
@@ -244,10 +253,18 @@ impl Repository {
         audience: &mut dyn Audience,
     ) -> Result<PushAnswer, RefereeError> {
         let mut incoming = self.receive(request, pack, limits)?;
+        if !request.signs_its_options() {
+            return Ok(answer::unsigned_options(request, self.store.hash_kind(), options));
+        }
         let overtaken = self.overtaken(request)?;
         let is_overtaken = |n: usize| overtaken.contains_key(&n);
         let complete = complete::look(&self.store, request, is_overtaken, incoming.as_mut())?;
-        let errand = Errand::new(&self.store, caller, &caller.speaker(options), request)?;
+        let now = self.clock.now().wall;
+        let signed = request.cert.as_ref();
+        let signed = signed.map(|cert| signed::look(&self.store, caller, cert, now, &mut incoming));
+        let signed = signed.transpose()?;
+        let speaker = caller.speaker(options);
+        let errand = Errand::new(&self.store, caller, &speaker, request, signed.as_ref())?;
         let denied = denied(&self.store, request, incoming.as_ref())?;
         denied.warn(audience);
         let declined = if options.dry_run {
@@ -266,6 +283,7 @@ impl Repository {
             let brief = self.last_brief();
             let mut push =
                 self.expand(caller, request, options.clone(), incoming.as_ref(), &brief)?;
+            push.signed.clone_from(&signed);
             complete.tell(&mut push);
             for (n, refusal) in &overtaken {
                 // Whatever it asks for by now: nobody has looked whether its objects are there.

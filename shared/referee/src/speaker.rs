@@ -21,6 +21,8 @@ pub struct Caller {
     pub seat: Option<AgentId>,
     /// The item of the `Zit-Item` header.
     pub item: Option<zit_model::ItemId>,
+    /// The nonce for a push certificate that was given on this very connection; over HTTP, each request is one.
+    pub nonce: Option<String>,
 }
 
 /// Who moved refs, as reflogs and hooks name it.
@@ -69,6 +71,7 @@ impl Caller {
             header: None,
             seat: None,
             item: None,
+            nonce: None,
         }
     }
 

@@ -35,13 +35,14 @@ pub fn info_refs(
         }
         Service::ReceivePack => {
             let refs = advertised(repository.refs_for_push(caller.agent().as_ref())?);
-            let offering = Offering { haves: repository.reading().alternate_refs()?, ..offering };
+            let haves = repository.reading().alternate_refs()?;
+            let offering = Offering { haves, nonce: repository.push_nonce()?, ..offering };
             Ok(advertise::receive_pack(&offering, version, &refs))
         }
     }
 }
 
-/// Writes what a pushing client on a pipe is told first.
+/// Writes what a pushing client on a pipe is told first. The caller has its nonce already.
 pub(crate) fn push_on_pipe(
     repository: &Repository,
     version: ProtocolVersion,
@@ -49,7 +50,8 @@ pub(crate) fn push_on_pipe(
 ) -> Result<Vec<u8>, ServiceError> {
     let refs = advertised(repository.refs_for_push(caller.agent().as_ref())?);
     let store = repository.reading();
-    let offering = Offering { haves: store.alternate_refs()?, ..offering(store)? };
+    let nonce = caller.nonce.clone();
+    let offering = Offering { haves: store.alternate_refs()?, nonce, ..offering(store)? };
     Ok(advertise::receive_pack_on_pipe(&offering, version, &refs))
 }
 
@@ -94,6 +96,7 @@ fn offering(store: Reading<'_>) -> Result<Offering, StoreError> {
     let config = store.config()?;
     Ok(Offering {
         haves: BTreeSet::new(),
+        nonce: None,
         shallow: store.shallow(),
         object_format: store.hash_kind(),
         agent: agent(),

@@ -241,6 +241,8 @@ fn push(
     input: Box<dyn Read + Send>,
     output: &mut dyn Write,
 ) -> Result<(), PipeError> {
+    let nonce = repository.push_nonce().map_err(ServiceError::from)?;
+    let caller = &Caller { nonce, ..caller.clone() };
     say(output, &advertise::push_on_pipe(repository, version, caller)?)?;
     let mut input = BufReader::with_capacity(PIECE, input);
     // A client that only wanted to see the refs sends nothing.

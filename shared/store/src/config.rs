@@ -16,6 +16,7 @@ use crate::http_config::HttpConfig;
 use crate::receive_config::ReceiveConfig;
 use crate::reflog::LogRefs;
 use crate::sharing::Sharing;
+use crate::signature::SignatureConfig;
 
 /// How long git waits for a ref's lock. Source: git-config(1), `core.filesRefLockTimeout`.
 const REF_LOCK_WAIT: Duration = Duration::from_millis(100);
@@ -102,6 +103,8 @@ pub struct RepoConfig {
     pub(crate) sharing: Sharing,
     /// What is said of hooks.
     pub hooks: HookConfig,
+    /// What is said of programs that know signatures.
+    pub(crate) signatures: SignatureConfig,
 }
 
 /// Whether those who ask for it are told of a HEAD that names no branch yet, which is `lsrefs.unborn`.
@@ -216,6 +219,7 @@ pub(crate) fn interpret(file: &gix_config::File, git_dir: &Path) -> RepoConfig {
         log_refs: LogRefs::read(file),
         sharing: Sharing::read(file),
         hooks: HookConfig::read(file),
+        signatures: SignatureConfig::read(file),
     }
 }
 

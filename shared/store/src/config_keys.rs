@@ -76,8 +76,8 @@ pub(crate) const TABLE: &[Row] = &[
     row("receive.advertiseAtomic", Use::Honoured, ""),
     row("receive.advertisePushOptions", Use::Partly, "on unless it is false"),
     row("receive.autogc", Use::Honoured, ""),
-    row("receive.certNonceSeed", Use::Unsupported, "signed pushes are not offered"),
-    row("receive.certNonceSlop", Use::Unsupported, "the same"),
+    row("receive.certNonceSeed", Use::Honoured, ""),
+    row("receive.certNonceSlop", Use::Honoured, ""),
     row("receive.denyCurrentBranch", Use::Partly, "`updateInstead` refuses"),
     row("receive.denyDeleteCurrent", Use::Honoured, ""),
     row("receive.denyDeletes", Use::Honoured, ""),
@@ -115,6 +115,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("uploadpack.packObjectsHook", Use::Nothing, "git does not take it from a repository"),
     row("uploadpackfilter.*", Use::Git, ""),
     row("lsrefs.unborn", Use::Honoured, ""),
+    row("gpg.*", Use::Honoured, "for push certificates"),
     row("http.uploadpack", Use::Honoured, ""),
     row("http.receivepack", Use::Honoured, ""),
     row("http.getanyfile", Use::Honoured, ""),
@@ -243,7 +244,7 @@ mod tests {
     fn what_is_set_in_vain_is_named_with_its_file_and_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
-        let text = "[core]\n\tbare = true\n[receive]\n\tdenyDeletes = true\n\tcertnonceseed = x\n[bundle \"a\"]\n\turi = y\n\
+        let text = "[core]\n\tbare = true\n[receive]\n\tdenyDeletes = true\n\tprocreceiverefs = x\n[bundle \"a\"]\n\turi = y\n\
             [receive]\n\tfrotz = 1\n[user]\n\tname = z\n";
         std::fs::write(&path, text).unwrap();
         let meta = gix_config::file::Metadata {
@@ -258,7 +259,7 @@ mod tests {
         .unwrap();
         let found = in_vain(&file);
         let found: Vec<_> = found.iter().map(|v| (v.key.as_str(), v.line)).collect();
-        let expected = [("receive.certnonceseed", Some(5)), ("receive.frotz", Some(9))];
+        let expected = [("receive.procreceiverefs", Some(5)), ("receive.frotz", Some(9))];
         assert_eq!(found, expected);
     }
 

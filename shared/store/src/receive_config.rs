@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use bstr::BString;
+
 use crate::fsck::FsckRules;
 
 /// Fewer than in git: a single object costs a file, and a pack costs two.
@@ -19,6 +21,10 @@ pub struct ReceiveConfig {
     pub unpack_limit: u32,
     /// `receive.shallowUpdate`: whether a push may make the repository shallow.
     pub shallow_update: bool,
+    /// `receive.certNonceSeed`: from what nonces for push certificates are made; none are asked for without it.
+    pub nonce_seed: Option<BString>,
+    /// `receive.certNonceSlop`: how many seconds a nonce may be off.
+    pub nonce_slop: u64,
 }
 
 impl Default for ReceiveConfig {
@@ -28,6 +34,8 @@ impl Default for ReceiveConfig {
             max_input_size: None,
             unpack_limit: UNPACK_LIMIT,
             shallow_update: false,
+            nonce_seed: None,
+            nonce_slop: 0,
         }
     }
 }
@@ -51,6 +59,10 @@ impl ReceiveConfig {
                 .and_then(|max| u64::try_from(max).ok())
                 .filter(|max| *max > 0),
             unpack_limit: unpack_limit.and_then(|n| u32::try_from(n).ok()).unwrap_or(UNPACK_LIMIT),
+            nonce_seed: file.string("receive.certNonceSeed"),
+            nonce_slop: number(Some("receive"), "certNonceSlop")
+                .and_then(|slop| u64::try_from(slop).ok())
+                .unwrap_or(0),
             shallow_update: file.boolean("receive.shallowUpdate").ok().flatten().unwrap_or(false),
         }
     }

@@ -25,6 +25,8 @@ pub struct Offering {
     pub extras: Extras,
     /// Objects that a pusher need not send although no ref of the repository names them.
     pub haves: BTreeSet<Oid>,
+    /// The nonce for a push certificate, if pushers may sign.
+    pub nonce: Option<String>,
     /// The commits whose parents the repository lacks because it is shallow.
     pub shallow: BTreeSet<Oid>,
 }
@@ -208,6 +210,7 @@ fn offer<'a>(offering: &'a Offering, head: Option<&'a Head>) -> Offer<'a> {
         agent: &offering.agent,
         head: head.filter(|head| head.oid().is_some()).and_then(Head::target),
         extras: offering.extras,
+        nonce: offering.nonce.as_deref(),
     }
 }
 
@@ -224,6 +227,7 @@ mod tests {
             agent: Agent::new("zit/test"),
             extras: Extras::default(),
             haves: BTreeSet::new(),
+            nonce: None,
             shallow: BTreeSet::new(),
         }
     }

@@ -68,6 +68,7 @@ pub(crate) struct Offer<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) head: Option<&'a RefName>,
     pub(crate) extras: Extras,
+    pub(crate) nonce: Option<&'a str>,
 }
 
 /// One capability: its name, and how it is offered.
@@ -91,6 +92,7 @@ pub(crate) const RECEIVE_PACK: &[Row] = &[
     row("quiet", bare),
     row("atomic", |offer| bare_if(!offer.extras.hide_atomic)),
     row("ofs-delta", |offer| bare_if(!offer.extras.hide_ofs_delta)),
+    row("push-cert", push_cert),
     row("push-options", |offer| bare_if(!offer.extras.hide_push_options)),
     row("object-format", object_format),
     row("agent", agent),
@@ -178,6 +180,10 @@ fn bare_if(offered: bool) -> Value {
 
 fn object_format(offer: &Offer<'_>) -> Value {
     Value::Is(offer.object_format.to_string().into_bytes())
+}
+
+fn push_cert(offer: &Offer<'_>) -> Value {
+    offer.nonce.map_or(Value::Absent, |nonce| Value::Is(nonce.as_bytes().to_vec()))
 }
 
 fn agent(offer: &Offer<'_>) -> Value {

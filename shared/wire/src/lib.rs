@@ -19,6 +19,7 @@ mod capability;
 pub mod command;
 pub mod fetch;
 pub mod ls_refs;
+pub mod nonce;
 pub mod object_info;
 pub mod pack_end;
 pub mod pkt;

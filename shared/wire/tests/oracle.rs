@@ -132,6 +132,7 @@ impl Repo {
             agent: Agent::new(&format!("git/{agent}")),
             extras,
             haves: BTreeSet::new(),
+            nonce: None,
             shallow: BTreeSet::new(),
         }
     }

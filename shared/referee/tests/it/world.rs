@@ -99,6 +99,7 @@ pub(crate) fn principal(name: &str, agent: Option<&str>) -> Caller {
         header: agent.map(|agent| AgentId::new(agent).unwrap()),
         seat: None,
         item: None,
+        nonce: None,
     }
 }
 
@@ -206,6 +207,7 @@ impl World {
             })
             .collect();
         let request = PushRequest {
+            cert: None,
             commands,
             capabilities: ClientCapabilities { atomic, ..ClientCapabilities::default() },
             options: options.iter().map(|&option| option.into()).collect(),

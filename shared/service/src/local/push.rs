@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use tempfile::SpooledTempFile;
+use zit_referee::Caller;
 use zit_store::PackLimits;
 use zit_wire::receive::{Progress, RequestReader};
 
@@ -68,7 +69,9 @@ fn converse(
     output: &mut dyn Write,
 ) -> Result<(), PushError> {
     let Referee { git_dir, repository } = referee;
-    let advertisement = advertise::push_on_pipe(&repository, hello.version, &hello.caller())?;
+    let nonce = repository.push_nonce().map_err(ServiceError::from)?;
+    let caller = Caller { nonce, ..hello.caller() };
+    let advertisement = advertise::push_on_pipe(&repository, hello.version, &caller)?;
     let hash = repository.reading().hash_kind();
     drop(repository);
     pipe::say(output, &advertisement)?;
@@ -82,7 +85,7 @@ fn converse(
     match super::referee(&git_dir)? {
         Turn::Ours(repository) => {
             let request = BufReader::with_capacity(PIECE, request);
-            pipe::carry_out(&repository, &hello.caller(), &limits, request, output)?;
+            pipe::carry_out(&repository, &caller, &limits, request, output)?;
         }
         Turn::Server(server) => hand_over(&server, hello, request, output)?,
     }

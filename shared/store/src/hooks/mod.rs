@@ -10,6 +10,8 @@
 
 mod run;
 
+pub(crate) use self::run::{Limits, run};
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::Read;
@@ -199,10 +201,13 @@ fn folder(git_dir: &Path, configured: Option<&[u8]>) -> PathBuf {
     let Some(path) = configured.filter(|path| !path.is_empty()) else {
         return git_dir.join("hooks");
     };
-    match (path.strip_prefix(b"~/"), std::env::var_os("HOME")) {
-        (Some(rest), Some(home)) => PathBuf::from(home).join(OsStr::from_bytes(rest)),
-        _ => git_dir.join(OsStr::from_bytes(path)),
-    }
+    home(path).unwrap_or_else(|| git_dir.join(OsStr::from_bytes(path)))
+}
+
+/// Where a configured path is that begins with `~/`.
+pub(crate) fn home(path: &[u8]) -> Option<PathBuf> {
+    let rest = path.strip_prefix(b"~/")?;
+    Some(PathBuf::from(std::env::var_os("HOME")?).join(OsStr::from_bytes(rest)))
 }
 
 impl Hooks {
@@ -253,14 +258,9 @@ impl Hooks {
                 self.config.timeout
             }
         };
-        let limits = run::Limits { time, beat: self.config.keep_alive };
-        let ended = run::run(
-            &mut |program| self.command(program, call),
-            &file,
-            call.input,
-            limits,
-            audience,
-        );
+        let limits = Limits { time, beat: self.config.keep_alive };
+        let ended =
+            run(&mut |program| self.command(program, call), &file, call.input, limits, audience);
         tracing::info!(hook = %call.hook, ?ended, "hook ended");
         ended
     }

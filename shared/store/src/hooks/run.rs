@@ -35,11 +35,11 @@ const ENOEXEC: i32 = 8;
 
 /// How long a hook may run, and how often its audience hears of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// For the hook.
-    pub(super) time: Duration,
+    pub(crate) time: Duration,
     /// Between two signs of life.
-    pub(super) beat: Option<Duration>,
+    pub(crate) beat: Option<Duration>,
 }
 
 enum Event {
@@ -49,7 +49,7 @@ enum Event {
 }
 
 /// Runs `file`, which `command` makes a command of.
-pub(super) fn run(
+pub(crate) fn run(
     command: &mut dyn FnMut(&[&OsStr]) -> Command,
     file: &Path,
     input: &[u8],

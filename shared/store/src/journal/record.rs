@@ -189,6 +189,8 @@ impl Fact {
     pub const OWNER: &str = "owner";
     /// The kind of a claim's renewal: key the resource, value as the referee writes it.
     pub const RENEWAL: &str = "renewal";
+    /// The kind of a proven signature: key the blob with the push certificate, value who signed.
+    pub const SIGNER: &str = "signer";
 
     /// Any fact.
     #[must_use]

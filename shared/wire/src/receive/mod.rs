@@ -3,7 +3,7 @@
 //! The stages, in order; each consumes the one before:
 //!
 //! ```text
-//! ReadCommands   shallow lines and commands, capabilities behind the first; a flush ends it
+//! ReadCommands   shallow lines, and commands or a certificate of them; capabilities behind the first; a flush ends it
 //! ReadOptions    push options, if the client said it sends some; a flush ends it
 //! Done           the request; what follows is the pack, if `PushRequest::expects_pack`
 //! ```
@@ -13,12 +13,14 @@
 //!
 //! Source: git's `gitprotocol-pack`, "Reference Update Request and Packfile Transfer".
 
+mod cert;
 mod read;
 mod request;
 
 use bstr::BString;
 use gix_hash::Kind;
 
+pub use self::cert::PushCert;
 pub use self::read::{ReadCommands, ReadOptions};
 pub use self::request::{ClientCapabilities, Command, PushRequest, Report};
 use crate::pkt::{self, Decoded, Packet, PktError};
@@ -75,10 +77,14 @@ pub enum ReceiveError {
     #[error("push request ends early, while reading {0}")]
     Truncated(&'static str),
 
+    /// A certificate that cannot be taken apart.
+    #[error("malformed push certificate {0:?}")]
+    Cert(BString),
+    /// Commands beside those of a certificate.
+    #[error("got both push certificate and unsigned commands")]
+    CertAndCommands,
+
     // The peer asked for something we lack.
-    /// A signed push.
-    #[error("signed pushes are not supported")]
-    PushCert,
     /// The client made its oids with another hash function than the repository's.
     #[error("mismatched object format: server {server}, client {client:?}")]
     ObjectFormat {
@@ -102,7 +108,6 @@ impl ReceiveError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::PushCert => Some("push without --signed"),
             Self::ObjectFormat { .. } => Some(
                 "clone the repository anew; histories of different object formats cannot be joined",
             ),
@@ -116,7 +121,9 @@ impl ReceiveError {
             | Self::LateCapabilities(_)
             | Self::UnexpectedPacket(_)
             | Self::AfterEnd
-            | Self::Truncated(_) => None,
+            | Self::Truncated(_)
+            | Self::Cert(_)
+            | Self::CertAndCommands => None,
         }
     }
 }
@@ -142,7 +149,7 @@ impl Receive {
         };
         match (self, line) {
             (Self::Commands(state), Some(data)) => state.line(data).map(Self::Commands),
-            (Self::Commands(state), None) => Ok(state.end()),
+            (Self::Commands(state), None) => state.end(),
             (Self::Options(state), Some(data)) => state.line(data).map(Self::Options),
             (Self::Options(state), None) => Ok(Self::Done(state.end())),
             (Self::Done(_), _) => Err(ReceiveError::AfterEnd),

@@ -7,8 +7,8 @@ use zit_model::oid::OidError;
 
 use super::{
     COMMAND_BYTES, COMMANDS, ClientCapabilities, Command, MAX_COMMAND_BYTES, MAX_COMMANDS,
-    MAX_OPTION_BYTES, MAX_OPTIONS, OPTION_BYTES, OPTIONS, PushRequest, Receive, ReceiveError,
-    Report,
+    MAX_OPTION_BYTES, MAX_OPTIONS, OPTION_BYTES, OPTIONS, PushCert, PushRequest, Receive,
+    ReceiveError, Report,
 };
 use crate::command::shown;
 
@@ -19,6 +19,9 @@ pub struct ReadCommands {
     request: PushRequest,
     /// Bytes of all lines so far.
     n_bytes: usize,
+    /// The text of a certificate, as far as it has come.
+    cert: Option<Vec<u8>>,
+    in_cert: bool,
 }
 
 /// Reading push options.
@@ -31,7 +34,8 @@ pub struct ReadOptions {
 
 impl ReadCommands {
     pub(super) fn new(object_format: Kind) -> Self {
-        Self { object_format, request: PushRequest::default(), n_bytes: 0 }
+        let request = PushRequest::default();
+        Self { object_format, request, n_bytes: 0, cert: None, in_cert: false }
     }
 
     pub(super) fn is_untouched(&self) -> bool {
@@ -42,6 +46,9 @@ impl ReadCommands {
         let n_lines = self.request.commands.len() + self.request.shallow.len();
         within(n_lines + 1, MAX_COMMANDS, COMMANDS)?;
         self.n_bytes = within(self.n_bytes + data.len(), MAX_COMMAND_BYTES, COMMAND_BYTES)?;
+        if self.in_cert {
+            return Ok(self.cert_line(data));
+        }
 
         let (line, capabilities) = match data.split_once_str(b"\0") {
             Some((line, capabilities)) => (line, Some(chomp(capabilities))),
@@ -51,8 +58,13 @@ impl ReadCommands {
             self.request.shallow.push(self.shallow(hex)?);
             return Ok(self);
         }
+        if self.cert.is_some() {
+            return Err(ReceiveError::CertAndCommands);
+        }
         if line == b"push-cert" {
-            return Err(ReceiveError::PushCert);
+            self.read_capabilities(line, capabilities)?;
+            (self.cert, self.in_cert) = (Some(Vec::new()), true);
+            return Ok(self);
         }
         let command = self.command(line).ok_or_else(|| ReceiveError::Command(shown(line)))?;
         self.read_capabilities(line, capabilities)?;
@@ -60,13 +72,39 @@ impl ReadCommands {
         Ok(self)
     }
 
-    pub(super) fn end(self) -> Receive {
+    fn cert_line(mut self, line: &[u8]) -> Self {
+        if line == b"push-cert-end\n" {
+            self.in_cert = false;
+        } else if let Some(cert) = &mut self.cert {
+            cert.extend_from_slice(line);
+        }
+        self
+    }
+
+    pub(super) fn end(mut self) -> Result<Receive, ReceiveError> {
+        if let Some(cert) = self.cert.take() {
+            self.take_cert(PushCert::new(cert)?)?;
+        }
         let Self { request, .. } = self;
-        if request.capabilities.push_options {
+        Ok(if request.capabilities.push_options {
             Receive::Options(ReadOptions { request, n_bytes: 0 })
         } else {
             Receive::Done(request)
+        })
+    }
+
+    /// The commands of a certificate are those of the push.
+    fn take_cert(&mut self, cert: PushCert) -> Result<(), ReceiveError> {
+        if !self.request.commands.is_empty() {
+            return Err(ReceiveError::CertAndCommands);
         }
+        for line in cert.commands() {
+            within(self.request.commands.len() + 1, MAX_COMMANDS, COMMANDS)?;
+            let command = self.command(line).ok_or_else(|| ReceiveError::Command(shown(line)))?;
+            self.request.commands.push(command);
+        }
+        self.request.cert = Some(cert);
+        Ok(())
     }
 
     fn shallow(&self, hex: &[u8]) -> Result<Oid, ReceiveError> {

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use bstr::{BStr, BString, ByteSlice};
 use zit_model::Oid;
 
+use super::PushCert;
+
 /// What a client wants of one push.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PushRequest {
@@ -12,6 +14,8 @@ pub struct PushRequest {
     pub shallow: Vec<Oid>,
     /// The refs to move, in the client's order; names may repeat.
     pub commands: Vec<Command>,
+    /// The certificate that the commands are from.
+    pub cert: Option<PushCert>,
     /// How the client wants to be answered.
     pub capabilities: ClientCapabilities,
     /// Push options, in the client's order.
@@ -29,6 +33,14 @@ impl PushRequest {
     #[must_use]
     pub fn expects_pack(&self) -> bool {
         self.commands.iter().any(|command| command.new.is_some())
+    }
+
+    /// Whether the certificate, if there is one, signs the push options that came with the push, and no others.
+    #[must_use]
+    pub fn signs_its_options(&self) -> bool {
+        self.cert
+            .as_ref()
+            .is_none_or(|cert| cert.options().eq(self.options.iter().map(|o| o.as_bstr())))
     }
 
     /// The names that more than one command has, in bytewise order.

@@ -61,6 +61,7 @@ fn a_push_of_a_shallow_clone_with_options_is_read_up_to_its_pack() {
     ]);
     let (request, consumed) = read_whole(&[&bytes, b"PACK".as_slice()].concat());
     let expected = PushRequest {
+        cert: None,
         shallow: vec![oid(TWO)],
         commands: vec![
             command("refs/heads/a", None, Some(oid(ONE))),
@@ -138,6 +139,39 @@ fn a_repository_of_sha256_wants_its_own_oids_and_that_the_client_says_so() {
 }
 
 #[test]
+fn the_commands_of_a_certificate_are_those_of_the_push() {
+    let bytes = body(&[
+        "push-cert\0report-status-v2 push-options\n",
+        "certificate version 0.1\n",
+        "nonce 1-a\n",
+        "push-option a b\n",
+        "\n",
+        &format!("{ZERO} {ONE} refs/heads/a\n"),
+        &format!("{ONE} {ZERO} refs/heads/b\n"),
+        "-----BEGIN SSH SIGNATURE-----\n",
+        "x\n",
+        "push-cert-end\n",
+        "--",
+        "a b",
+        "--",
+    ]);
+    let (request, consumed) = read_whole(&bytes);
+    assert_eq!(consumed, bytes.len());
+    let expected = [
+        command("refs/heads/a", None, Some(oid(ONE))),
+        command("refs/heads/b", Some(oid(ONE)), None),
+    ];
+    assert_eq!(request.commands, expected);
+    assert!(request.signs_its_options() && request.capabilities.push_options);
+    let unsigned = PushRequest { options: vec!["a".into(), "b".into()], ..request.clone() };
+    assert!(!unsigned.signs_its_options());
+    let cert = request.cert.unwrap();
+    assert_eq!(cert.nonce(), Some("1-a".into()));
+    assert_eq!(cert.signature(), b"-----BEGIN SSH SIGNATURE-----\nx\n");
+    assert_eq!([cert.payload(), cert.signature()].concat(), cert.text());
+}
+
+#[test]
 fn each_malformed_request_says_what_is_wrong_with_it() {
     let line = |rest: &str| body(&[&format!("{ZERO} {ONE} {rest}"), "--"]);
     let first = format!("{ZERO} {ONE} refs/a\0push-options");
@@ -166,7 +200,23 @@ fn each_malformed_request_says_what_is_wrong_with_it() {
             body(&[&format!("shallow {ONE} ")]),
             &format!("expected an object id after shallow, got \"{ONE} \""),
         ),
-        (body(&["push-cert\0report-status"]), "signed pushes are not supported"),
+        (body(&["push-cert\0report-status", "--"]), "malformed push certificate \"\""),
+        (
+            body(&["push-cert\0", "a\n", "\n", "x\0y\n", "--"]),
+            "malformed push certificate \"a\\n\\nx\\0y\\n\"",
+        ),
+        (
+            body(&["push-cert\0", "a\n", "\n", "push-cert-end\n", &format!("{ZERO} {ONE} b")]),
+            "got both push certificate and unsigned commands",
+        ),
+        (
+            body(&[&first, "push-cert\0", "a\n", "\n", "push-cert-end\n"]),
+            "capabilities belong behind the first command, found them behind \"push-cert\"",
+        ),
+        (
+            body(&["push-cert\0", "a\n", "\n", "no command\n", "push-cert-end\n", "--"]),
+            "expected old-oid, new-oid and refname, got \"no command\"",
+        ),
         (
             line("a\0object-format=sha256"),
             "mismatched object format: server sha1, client \"sha256\"",
@@ -280,6 +330,7 @@ fn any_request() -> impl Strategy<Value = PushRequest> {
     let shallow = proptest::collection::vec("[0-9a-f]{39}1", 0..3);
     (commands, options, shallow, any::<bool>()).prop_map(|(commands, options, shallow, atomic)| {
         PushRequest {
+            cert: None,
             shallow: shallow.iter().map(|hex| hex.parse().unwrap()).collect(),
             commands,
             capabilities: ClientCapabilities {

@@ -39,7 +39,7 @@ fn bad_commands_are_refused() {
     let mut bytes = commands(t, ["refs/heads/".to_owned()]);
     bytes.commands[0].extend_from_slice(b"\xff\xfe\x07");
     let rows = vec![
-        push("a signed push", cert, "signed pushes"),
+        push("a certificate without an end", cert, "malformed push certificate"),
         push(
             "another object format",
             first(" side-band-64k object-format=sha256", b"0000"),
