@@ -39,6 +39,8 @@ pub(crate) enum Event {
     Land(Box<Landing>, Quarantine, Sender<Result<Landed, RefereeError>>),
     /// The refs below `refs/zit/` that an agent is shown when it pushes.
     Own(AgentId, Sender<BTreeSet<RefName>>),
+    /// Whether there is no claim and no open item.
+    IsTimeless(Sender<bool>),
     /// What an agent is told when it asks for the state of things.
     Status(Option<AgentId>, Sender<Status>),
 }
@@ -185,6 +187,10 @@ impl Actor {
                 drop(back.send(landed));
             }
             Event::Own(agent, back) => drop(back.send(self.own(&agent))),
+            Event::IsTimeless(back) => {
+                let timeless = self.view.claims.is_empty() && self.view.items.is_empty();
+                let _ = back.send(timeless);
+            }
             Event::Status(agent, back) => {
                 drop(back.send(Status { agent, view: self.view.clone(), now: self.clock.now() }));
             }
@@ -357,7 +363,7 @@ impl Actor {
 
     /// An agent's documents, claims, changes and snapshots. Source: `spec/refs.md`, "Scoped advertisement".
     fn own(&self, agent: &AgentId) -> BTreeSet<RefName> {
-        let claims = self.view.claims.iter().filter(|(_, claim)| claim.record.agent == *agent);
+        let claims = self.view.claims.of(agent);
         let mut own: BTreeSet<RefName> = claims.map(|(key, _)| refs::claim(key)).collect();
         own.extend(self.view.items_of(agent).map(|item| item.name.clone()));
         own.insert(refs::agent_state(agent));

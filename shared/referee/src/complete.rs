@@ -9,12 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zit_model::refs::{self, Address, Request};
 use zit_model::{Oid, RefName};
-use zit_store::{Quarantine, Store, StoredRef};
+use zit_store::{Connected, Quarantine, Store, StoreError, StoredRef};
 use zit_wire::receive::PushRequest;
 
 use crate::error::RefereeError;
 use crate::push::{Ask, Push};
 use crate::verdict::Refusal;
+
+/// How many refs that are pushed to are asked first whether they vouch for what is pushed.
+const MAX_NEAR: usize = 8;
+
+/// The deferred refs whose history is others' work. The referee's documents vouch for nothing that is pushed.
+const VOUCHING: [&str; 2] = ["refs/zit/changes/", "refs/zit/wip/"];
 
 /// What was found out, by the place of the command.
 #[derive(Debug, Default)]
@@ -35,7 +41,7 @@ pub(crate) fn look(
     except: impl Fn(usize) -> bool,
     incoming: Option<&mut Quarantine>,
 ) -> Result<Completeness, RefereeError> {
-    let mut tips: Vec<(usize, Oid)> = request
+    let tips: Vec<(usize, Oid)> = request
         .commands
         .iter()
         .enumerate()
@@ -46,19 +52,41 @@ pub(crate) fn look(
     if tips.is_empty() {
         return Ok(Completeness::default());
     }
-    let refs = store.refs()?;
-    let reached: BTreeSet<Oid> = refs.iter().map(|r| r.oid).collect();
-    tips.retain(|(_, tip)| !reached.contains(tip));
-    if tips.is_empty() {
+    let near = near(store, request)?;
+    let values: Vec<Oid> = near.iter().map(|r| r.oid).collect();
+    let mut unknown = Vec::new();
+    for (n, tip) in tips {
+        if !store.is_in_history(tip, &values)? {
+            unknown.push((n, tip));
+        }
+    }
+    if unknown.is_empty() {
         return Ok(Completeness::default());
     }
     let mut own = store.quarantine()?;
     let quarantine = incoming.unwrap_or(&mut own);
-    let all: Vec<Oid> = tips.iter().map(|(_, tip)| *tip).collect();
+    let all: Vec<Oid> = unknown.iter().map(|(_, tip)| *tip).collect();
+    if quarantine.connected(&all, &near) == Connected::Whole {
+        return Ok(Completeness::default());
+    }
+    let refs = store.refs_with(&VOUCHING)?;
     if quarantine.check_connected(&all, &refs).is_ok() {
         return Ok(Completeness::default());
     }
-    one_by_one(quarantine, &tips, &refs, store.config()?.receive.shallow_update)
+    one_by_one(quarantine, &unknown, &refs, store.config()?.receive.shallow_update)
+}
+
+/// The refs on which what is pushed most likely builds, as they are now: those that are pushed to, and current.
+fn near(store: &Store, request: &PushRequest) -> Result<Vec<StoredRef>, StoreError> {
+    let names = request.commands.iter().filter_map(|command| RefName::new(&command.name).ok());
+    let names = names.filter(|name| !name.is_zit()).take(MAX_NEAR);
+    let mut near = Vec::new();
+    for name in names.chain([refs::current()]) {
+        if let Some(oid) = store.find_ref(&name)? {
+            near.push(StoredRef { name, oid, peeled: None, symref_target: None });
+        }
+    }
+    Ok(near)
 }
 
 fn one_by_one(

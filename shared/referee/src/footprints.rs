@@ -28,6 +28,9 @@ const MAX_FILE_WRITES: usize = 64 * 1024;
 /// How many writes the kept footprints of commits have in all.
 const MAX_PAIR_WRITES: usize = 128 * 1024;
 
+/// How many writes the kept studies of pushed commits have in all, each counted for one more.
+const MAX_STUDY_WRITES: usize = 16 * 1024;
+
 /// How many bytes of files are read before they are taken apart. With one file more, this bounds memory.
 const BATCH_BYTES: usize = 8 << 20;
 
@@ -45,9 +48,10 @@ pub struct Footprinter {
     versions: Mutex<Recent<VersionKey, Arc<Carved>>>,
     files: Mutex<Recent<TreeChangeKey, Arc<FileFootprint>>>,
     pairs: Mutex<Recent<CommitPair, Arc<Footprint>>>,
+    studies: Mutex<Recent<CommitPair, Study>>,
 }
 
-/// The base, where there is one, and the tip.
+/// The base or current, where there is one, and the tip.
 type CommitPair = (Option<Oid>, Oid);
 
 /// A path and what lay there, before and after: all that a file's footprint depends on.
@@ -62,6 +66,7 @@ impl Default for Footprinter {
             versions: Mutex::new(Recent::new(MAX_UNITS)),
             files: Mutex::new(Recent::new(MAX_FILE_WRITES)),
             pairs: Mutex::new(Recent::new(MAX_PAIR_WRITES)),
+            studies: Mutex::new(Recent::new(MAX_STUDY_WRITES)),
         }
     }
 }
@@ -101,18 +106,42 @@ impl Footprinter {
         current: Option<Oid>,
         pushed: Oid,
     ) -> Result<Option<Study>, StoreError> {
+        if let Some(known) = lock(&self.studies).get(&(current, pushed)) {
+            return Ok(Some(known));
+        }
         if objects.kind(pushed)? != Some(Kind::Commit) {
             return Ok(None);
         }
-        let author = AgentId::slug(&objects.commit(pushed)?.author.name.to_str_lossy());
+        let (study, is_met) = self.study_commit(objects, current, pushed)?;
+        // Where no common history was found, it may only be cut off today.
+        if is_met {
+            let weight = study.footprint.writes.len();
+            lock(&self.studies).insert((current, pushed), study.clone(), weight);
+        }
+        Ok(Some(study))
+    }
+
+    /// The study, and whether the commit has met current.
+    fn study_commit(
+        &self,
+        objects: &Objects,
+        current: Option<Oid>,
+        pushed: Oid,
+    ) -> Result<(Study, bool), StoreError> {
+        let commit = objects.commit(pushed)?;
+        let author = AgentId::slug(&commit.author.name.to_str_lossy());
         let Some(at) = current else {
             let footprint = Arc::default();
-            return Ok(Some(Study { current, merged: false, forward: true, footprint, author }));
+            let study = Study { current, merged: false, forward: true, footprint, author };
+            return Ok((study, false));
         };
-        let base = objects.merge_base(at, pushed)?;
+        // A commit on top of current needs no search for where the two met.
+        let base =
+            if commit.parents.contains(&at) { Some(at) } else { objects.merge_base(at, pushed)? };
         let merged = base == Some(pushed);
         let footprint = if merged { Arc::default() } else { self.between(objects, base, pushed)? };
-        Ok(Some(Study { current, merged, forward: base == Some(at), footprint, author }))
+        let forward = base == Some(at);
+        Ok((Study { current, merged, forward, footprint, author }, base.is_some()))
     }
 
     /// Whether a commit has the resource. A part of a file that cannot be taken apart counts as there.

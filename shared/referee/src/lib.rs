@@ -32,6 +32,7 @@ mod landing;
 mod open;
 mod plan;
 mod push;
+mod race;
 mod recent;
 mod repository;
 mod seen;

@@ -507,18 +507,21 @@ fn renew_touched(actor: &mut Actor, opened: &[OpenItem], now: Now) {
     if opened.is_empty() {
         return;
     }
-    for (_, claim) in actor.view.claims.iter_mut() {
-        let touches = |item: &OpenItem| {
-            item.agent == claim.record.agent
-                && (item.item == claim.record.item
-                    || item
-                        .footprint
-                        .writes
-                        .keys()
-                        .any(|w| w.claim_overlaps(&claim.record.resource)))
+    let claims = &mut actor.view.claims;
+    for item in opened {
+        let touches = |claim: &Claim| {
+            let mut writes = item.footprint.writes.keys();
+            claim.record.item == item.item
+                || writes.any(|write| write.claim_overlaps(&claim.record.resource))
         };
-        if claim.left(now.monotonic).is_some() && opened.iter().any(touches) {
-            claim.renewed = now.monotonic;
+        let live = claims
+            .of(&item.agent)
+            .filter(|(_, claim)| claim.left(now.monotonic).is_some() && touches(claim));
+        let keys: Vec<String> = live.map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            if let Some(claim) = claims.get_mut(&key) {
+                claim.renewed = now.monotonic;
+            }
         }
     }
 }
@@ -543,6 +546,6 @@ fn claims_of_item(actor: &Actor, item: &OpenItem) -> Vec<String> {
             || Some(&claim.record.item) == unnamed.as_ref()
                 && item.footprint.writes.keys().any(|w| w.claim_overlaps(&claim.record.resource))
     };
-    let own = view.claims.iter().filter(|(_, claim)| claim.record.agent == item.agent);
+    let own = view.claims.of(&item.agent);
     own.filter(|(_, claim)| ends(claim)).map(|(key, _)| key.clone()).collect()
 }

@@ -10,7 +10,6 @@ use std::thread::JoinHandle;
 use bstr::BStr;
 use zit_model::document::{CLAIM_FILE, ClaimRequest};
 use zit_model::options::Options;
-use zit_model::refs::{self, Address};
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Oid, RefName, Resource};
 use zit_store::{
@@ -32,6 +31,7 @@ use crate::hooks::{Before, Errand, Nobody};
 use crate::landing::{Composed, Landed, Landing, compose};
 use crate::open;
 use crate::push::{Ask, Ground, Push, expand};
+use crate::race::{self, Turn, Turnstile};
 use crate::seen::Seen;
 use crate::signed;
 use crate::speaker::{Caller, Committer};
@@ -51,6 +51,7 @@ pub struct Repository {
     footprinter: Arc<Footprinter>,
     /// One change is composed at a time: a race would only compose again.
     landing: Mutex<()>,
+    turnstile: Turnstile,
     board: Board,
     events: Option<Sender<Event>>,
     actor: Option<JoinHandle<()>>,
@@ -114,6 +115,7 @@ impl Repository {
             clock,
             footprinter,
             landing: Mutex::new(()),
+            turnstile: Turnstile::default(),
             board,
             events: Some(events),
             actor: Some(thread),
@@ -130,8 +132,7 @@ impl Repository {
     /// ages are kept in memory.
     #[must_use]
     pub fn is_timeless(&self) -> bool {
-        self.status(None)
-            .is_ok_and(|status| status.view.claims.is_empty() && status.view.items.is_empty())
+        self.ask(Event::IsTimeless).is_ok_and(|timeless| timeless)
     }
 
     /// The repository's reading half. Only the referee writes.
@@ -180,13 +181,17 @@ impl Repository {
             Some(agent) => self.ask(|back| Event::Own(agent.clone(), back))?,
             None => BTreeSet::new(),
         };
-        let current = refs::current();
+        // Of the refs of all agents, only the agent's own are looked at.
+        let mut shown = self.store.refs_with(&[])?;
+        for name in own.into_iter().filter(RefName::is_zit) {
+            if let Some(oid) = self.reading().find_ref(&name)? {
+                shown.push(StoredRef { name, oid, peeled: None, symref_target: None });
+            }
+        }
         let config = self.store.config()?;
-        let shown = |r: &StoredRef| {
-            (!r.name.is_zit() || r.name == current || own.contains(&r.name))
-                && !config.hidden_from_push.hides(r.name.as_bstr())
-        };
-        Ok(self.store.refs()?.into_iter().filter(shown).collect())
+        shown.retain(|r| !config.hidden_from_push.hides(r.name.as_bstr()));
+        shown.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(shown)
     }
 
     /// The refs shown to a fetcher: all that the configuration does not hide, or of these at least those that start with one of `prefixes`, by name.
@@ -252,11 +257,21 @@ impl Repository {
         limits: &PackLimits,
         audience: &mut dyn Audience,
     ) -> Result<PushAnswer, RefereeError> {
-        let mut incoming = self.receive(request, pack, limits)?;
+        let mut overtaken = self.overtaken(request)?;
+        let is_lost = request.commands.len() == overtaken.len() && request.cert.is_none();
+        let mut incoming = if is_lost && !self.looks_at_all()? {
+            race::skip(request, pack, limits);
+            None
+        } else {
+            self.receive(request, pack, limits)?
+        };
         if !request.signs_its_options() {
             return Ok(answer::unsigned_options(request, self.store.hash_kind(), options));
         }
-        let overtaken = self.overtaken(request)?;
+        // Of those that race for one branch, one at a time is looked into; the others lose while they wait.
+        let turn = if overtaken.is_empty() { self.turn(request) } else { None };
+        overtaken.extend(self.overtaken(request)?);
+        let turn = turn.filter(|_| overtaken.is_empty());
         let is_overtaken = |n: usize| overtaken.contains_key(&n);
         let complete = complete::look(&self.store, request, is_overtaken, incoming.as_mut())?;
         let now = self.clock.now().wall;
@@ -301,7 +316,10 @@ impl Repository {
             self.study(&mut push, incoming.as_ref(), &brief)?;
             let proposal = Box::new(Proposal { push, door: caller.door, incoming });
             match self.ask(|back| Event::Decide(proposal, back))?? {
-                Decided::Done(outcome) => return Ok(self.answer(*outcome, errand)),
+                Decided::Done(outcome) => {
+                    drop(turn);
+                    return Ok(self.answer(*outcome, errand));
+                }
                 // What was learned of the commits may no longer be so.
                 Decided::Moved(again) => incoming = again,
             }
@@ -389,14 +407,13 @@ impl Repository {
         &self,
         request: &PushRequest,
     ) -> Result<BTreeMap<usize, RefusedUpdate>, RefereeError> {
-        let mainline = self.last_brief().mainline.clone();
+        let brief = self.last_brief();
         let mut overtaken = BTreeMap::new();
         for (n, command) in request.commands.iter().enumerate() {
-            let (Some(expected), Some(new)) = (command.old, command.new) else { continue };
-            let Ok(name) = RefName::new(&command.name) else { continue };
-            if refs::address(&name) != Address::Head || mainline.as_ref() == Some(&name) {
+            let Some((name, expected, new)) = race::branch_move(command, brief.mainline.as_ref())
+            else {
                 continue;
-            }
+            };
             match self.store.find_ref(&name)? {
                 Some(found) if found != expected && found != new => {
                     overtaken.insert(n, RefusedUpdate::Stale { name, expected, found });
@@ -405,6 +422,21 @@ impl Repository {
             }
         }
         Ok(overtaken)
+    }
+
+    /// Whether objects are looked at also of what will be refused: hooks are shown them, and git says first that a branch
+    /// would lose commits where that is denied.
+    fn looks_at_all(&self) -> Result<bool, StoreError> {
+        Ok(self.store.config()?.deny.non_fast_forwards || self.runs_hooks())
+    }
+
+    /// A turn for a push that is one move of a branch, unless hooks of the repository have a say in it, which takes as
+    /// long as they like.
+    fn turn(&self, request: &PushRequest) -> Option<Turn<'_>> {
+        let [command] = request.commands.as_slice() else { return None };
+        let brief = self.last_brief();
+        let (name, ..) = race::branch_move(command, brief.mainline.as_ref())?;
+        (!self.runs_hooks()).then(|| self.turnstile.enter(name)).flatten()
     }
 
     fn study(

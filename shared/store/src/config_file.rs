@@ -30,7 +30,6 @@ pub(crate) struct ConfigFile {
 }
 
 /// What was read, and from what.
-#[derive(Clone)]
 struct Read {
     stamps: Vec<(PathBuf, Option<Stamp>)>,
     config: Arc<RepoConfig>,
@@ -45,12 +44,12 @@ impl ConfigFile {
 
     /// The configuration as it is now.
     pub(crate) fn current(&self) -> Result<Arc<RepoConfig>, StoreError> {
-        Ok(self.read()?.config)
+        self.read(|read| Arc::clone(&read.config))
     }
 
     /// A number that is another one after each change.
     pub(crate) fn generation(&self) -> Result<u64, StoreError> {
-        Ok(self.read()?.generation)
+        self.read(|read| read.generation)
     }
 
     /// Everything that is set, as it is now.
@@ -68,12 +67,12 @@ impl ConfigFile {
         Ok(file)
     }
 
-    fn read(&self) -> Result<Read, StoreError> {
+    fn read<T>(&self, take: impl Fn(&Read) -> T) -> Result<T, StoreError> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(read) = &*read
             && read.is_current()?
         {
-            return Ok(read.clone());
+            return Ok(take(read));
         }
         // What is read must not be younger than its stamps: a first reading only tells which files there are.
         let paths = self.files(&self.parse()?);
@@ -85,7 +84,7 @@ impl ConfigFile {
         config_keys::report(&file, &self.common_dir);
         let config = Arc::new(interpret(&file, &self.common_dir));
         let generation = read.as_ref().map_or(0, |read| read.generation + 1);
-        Ok(read.insert(Read { stamps, config, generation }).clone())
+        Ok(take(read.insert(Read { stamps, config, generation })))
     }
 
     /// Every file that has a say, also those that are not there yet.

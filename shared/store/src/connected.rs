@@ -150,10 +150,10 @@ impl From<StoreError> for Stop {
 }
 
 /// What a commit names, and when it was made.
-struct Links {
+pub(crate) struct Links {
     tree: Oid,
-    parents: Vec<Oid>,
-    date: i64,
+    pub(crate) parents: Vec<Oid>,
+    pub(crate) date: i64,
 }
 
 /// One folder that is to be looked at, with the trees at the same path of its commit's parents.
@@ -415,7 +415,7 @@ impl Walk<'_> {
 
 impl Links {
     /// Reads the first lines as git does: a tree, its parents, and then, somewhere before the message, a committer.
-    fn read(objects: &Objects, oid: Oid) -> Result<Self, StoreError> {
+    pub(crate) fn read(objects: &Objects, oid: Oid) -> Result<Self, StoreError> {
         Self::parse(oid, &objects.structure(oid, Kind::Commit)?)
     }
 

@@ -25,6 +25,10 @@ impl Store {
 }
 
 impl Reading<'_> {
+    pub(crate) fn store(&self) -> &Store {
+        self.0
+    }
+
     /// The repository's hash function.
     #[must_use]
     pub fn hash_kind(&self) -> gix_hash::Kind {

@@ -20,7 +20,9 @@ use crate::error::{Doing, StoreError};
 use crate::git::{self, Git};
 use crate::maintain::{self, Settled};
 use crate::objects::{self, Database, Objects};
+use crate::polls::Polls;
 use crate::quarantine::Quarantine;
+use crate::reach::Reach;
 use crate::refs::{Head, Refs, ResolvedHead, Storage, StoredRef};
 use crate::tx::{self, Ledger};
 use crate::upload::UploadPack;
@@ -66,6 +68,8 @@ pub struct Store {
     objects: Mutex<Arc<gix_odb::Store>>,
     handles: AtomicU32,
     answers: Arc<Shelf>,
+    reach: Reach,
+    polls: Polls,
     settled: Settled,
     writer: Option<Writer>,
 }
@@ -134,6 +138,8 @@ impl Store {
             objects: Mutex::new(objects::open(&common_dir.join("objects"), kind)?),
             handles: AtomicU32::new(0),
             answers: Shelf::new(common_dir.join("zit")),
+            reach: Reach::default(),
+            polls: Polls::default(),
             settled: Settled::default(),
             writer: (access == Access::Referee)
                 .then(|| Writer::open(&common_dir, kind, storage, &config))
@@ -233,6 +239,15 @@ impl Store {
     /// [`StoreError`] when a folder or file cannot be read.
     pub fn refs(&self) -> Result<Vec<StoredRef>, StoreError> {
         self.refs_below("refs/")
+    }
+
+    /// Every ref outside `refs/zit/`, current, and of the others there those alone whose names start with one of `deferred`,
+    /// which are sorted and disjoint; by name. Of many claims, none is looked at.
+    ///
+    /// # Errors
+    /// As [`Store::refs`].
+    pub fn refs_with(&self, deferred: &[&str]) -> Result<Vec<StoredRef>, StoreError> {
+        self.refs.filed_with(BStr::new("refs/"), deferred, &self.objects()?)
     }
 
     /// The refs whose names start with `prefix`, by name.
@@ -342,6 +357,16 @@ impl Store {
     /// An error for a store that was opened for reading.
     pub(crate) fn must_write(&self) -> Result<(), StoreError> {
         self.writer().map(drop)
+    }
+
+    /// What was met in the histories of refs.
+    pub(crate) fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// The lists of refs that are kept as they were sent.
+    pub(crate) fn polls(&self) -> &Polls {
+        &self.polls
     }
 
     /// The answers to fetches that are kept.

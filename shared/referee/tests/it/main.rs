@@ -11,6 +11,7 @@ mod items;
 mod mainline;
 mod options;
 mod property;
+mod race;
 mod speakers;
 mod stored;
 mod world;

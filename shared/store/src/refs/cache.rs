@@ -25,6 +25,9 @@ const COARSE: Duration = Duration::from_millis(30);
 const MAX_LISTS: usize = 64;
 const MAX_PREFIX: usize = 256;
 
+/// How many folders are looked at where nobody may wait.
+const MAX_FOLDERS: usize = 16;
+
 /// What was read under which stamps.
 pub(super) struct List {
     pub(super) folders: Vec<PathBuf>,
@@ -32,7 +35,7 @@ pub(super) struct List {
 }
 
 struct Entry {
-    stamps: Vec<Option<Stamp>>,
+    stamps: Arc<[Option<Stamp>]>,
     /// Since when these stamps are known.
     since: Instant,
     /// Whether the list was read when the stamps were old enough.
@@ -62,13 +65,30 @@ impl Cache {
         let stamps = stamps(packed, &list.folders)?;
         let same = {
             let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            entries.get(prefix).is_some_and(|entry| entry.stamps == stamps)
+            entries.get(prefix).is_some_and(|entry| *entry.stamps == *stamps)
         };
         if same && trusted {
             return Ok(list);
         }
         let since = since.elapsed() >= COARSE && same;
         self.keep(prefix, packed, read()?, since.then_some(stamps))
+    }
+
+    /// The list of a prefix that is in memory and known to be as it was; `None` where it would have to be read, or has
+    /// more than [`MAX_FOLDERS`] to look at.
+    pub(super) fn known(
+        &self,
+        prefix: &BStr,
+        packed: &Path,
+    ) -> Result<Option<Arc<List>>, StoreError> {
+        let found = {
+            let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let entry = entries.get(prefix).filter(|entry| entry.trusted);
+            entry.map(|entry| (Arc::clone(&entry.list), Arc::clone(&entry.stamps)))
+        };
+        let few = found.filter(|(list, _)| list.folders.len() <= MAX_FOLDERS);
+        let Some((list, seen)) = few else { return Ok(None) };
+        Ok((stamps(packed, &list.folders)? == *seen).then_some(list))
     }
 
     /// Keeps a list that was read after `before` had been the stamps for long enough, if it is known that they were.
@@ -84,7 +104,7 @@ impl Cache {
         let list = Arc::new(list);
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let since = match entries.get(prefix) {
-            Some(entry) if entry.stamps == stamps => entry.since,
+            Some(entry) if *entry.stamps == *stamps => entry.since,
             _ => Instant::now(),
         };
         // What a symbolic ref leads to may lie elsewhere.
@@ -95,6 +115,7 @@ impl Cache {
         if entries.len() >= MAX_LISTS && !entries.contains_key(prefix) {
             entries.clear();
         }
+        let stamps = Arc::from(stamps);
         let entry = Entry { stamps, since, trusted, list: Arc::clone(&list) };
         entries.insert(prefix.to_owned(), entry);
         Ok(list)

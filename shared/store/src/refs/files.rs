@@ -79,6 +79,11 @@ impl Files {
         self.cache.list(prefix, self.packed.path(), read)
     }
 
+    /// A list that was read before, if it is known to be as it was without reading anything.
+    pub(super) fn known(&self, prefix: &BStr) -> Result<Option<Arc<List>>, StoreError> {
+        self.cache.known(prefix, self.packed.path())
+    }
+
     /// Every ref whose name starts with `prefix` and that is not to be skipped, by name, and which folders were looked
     /// into.
     pub(super) fn below(

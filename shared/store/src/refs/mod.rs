@@ -10,7 +10,7 @@ mod reftable;
 mod table;
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bstr::{BStr, BString, ByteSlice};
 use zit_model::{Oid, RefName};
@@ -101,6 +101,19 @@ pub(crate) enum Storage {
 pub(crate) enum Form {
     Files(Files),
     Reftable(Reftable),
+}
+
+/// Where deferred refs are.
+const DEFERRED: &[u8] = b"refs/zit/";
+
+/// A list that was read: two are equal only if it is the same reading.
+#[derive(Clone)]
+pub(crate) struct KnownList(Arc<List>);
+
+impl PartialEq for KnownList {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// The refs of one repository.
@@ -239,12 +252,24 @@ impl Refs {
         prefix: &BStr,
         objects: &Objects,
     ) -> Result<Vec<StoredRef>, StoreError> {
+        self.filed_with(prefix, &[prefix], objects)
+    }
+
+    /// The refs below `prefix` that have files of their own, and the deferred ones below each of `deferred`, by name.
+    pub(crate) fn filed_with(
+        &self,
+        prefix: &BStr,
+        deferred: &[impl AsRef<[u8]>],
+        objects: &Objects,
+    ) -> Result<Vec<StoredRef>, StoreError> {
         let mut refs = match &self.form {
             Form::Files(files) => files.cached(prefix, || self.list(prefix, objects))?.refs.clone(),
             Form::Reftable(_) => self.list(prefix, objects)?.refs,
         };
         let n_filed = refs.len();
-        for stored in self.table.get().map(|table| table.below(prefix)).unwrap_or_default() {
+        let table = self.table.get();
+        let below = |prefix: &_| table.map(|table| table.below(prefix)).unwrap_or_default();
+        for stored in deferred.iter().flat_map(|prefix| below(BStr::new(prefix.as_ref()))) {
             match stored.symref_target.clone() {
                 // What that names moves by itself.
                 Some(to) => {
@@ -260,6 +285,24 @@ impl Refs {
             refs.sort_by(|a, b| a.name.cmp(&b.name));
         }
         Ok(refs)
+    }
+
+    /// The list of what has files of its own below `prefix`, if it is known without reading anything.
+    pub(crate) fn known_list(&self, prefix: &BStr) -> Result<Option<KnownList>, StoreError> {
+        match &self.form {
+            Form::Files(files) => Ok(files.known(prefix)?.map(KnownList)),
+            Form::Reftable(_) => Ok(None),
+        }
+    }
+
+    /// As [`Table::version`]; also `None` where no table answers.
+    pub(crate) fn deferred_version(&self) -> Option<u64> {
+        self.table.get().and_then(Table::version)
+    }
+
+    /// Whether deferred refs may start with `prefix`.
+    pub(crate) fn may_be_deferred(prefix: &BStr) -> bool {
+        prefix.starts_with(DEFERRED) || DEFERRED.starts_with(prefix)
     }
 
     /// What is stored, without what the table answers for, and which folders were looked into.

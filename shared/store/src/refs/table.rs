@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bstr::{BStr, BString, ByteSlice};
@@ -19,7 +20,13 @@ pub(crate) fn is_deferred(name: &[u8]) -> bool {
 
 /// Deferred refs by name.
 #[derive(Default)]
-pub(crate) struct Table(RwLock<Inner>);
+pub(crate) struct Table {
+    refs: RwLock<Inner>,
+    /// Whether any of them may be symbolic: what such a one resolves to changes without the table.
+    has_symbolic: bool,
+    /// Another one after each change that readers see.
+    version: AtomicU64,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -31,7 +38,15 @@ struct Inner {
 impl Table {
     pub(crate) fn new(refs: impl IntoIterator<Item = StoredRef>) -> Self {
         let visible = refs.into_iter().map(|stored| (stored.name.as_bstr().to_owned(), stored));
-        Self(RwLock::new(Inner { visible: visible.collect(), staged: BTreeMap::new() }))
+        let visible = visible.collect::<BTreeMap<_, _>>();
+        let has_symbolic = visible.values().any(|stored| stored.symref_target.is_some());
+        let refs = RwLock::new(Inner { visible, staged: BTreeMap::new() });
+        Self { refs, has_symbolic, version: AtomicU64::default() }
+    }
+
+    /// The same number as before only if every list of them is as it was; `None` when no number can tell.
+    pub(crate) fn version(&self) -> Option<u64> {
+        (!self.has_symbolic).then(|| self.version.load(Ordering::Acquire))
     }
 
     pub(crate) fn find(&self, name: &BStr) -> Option<StoredRef> {
@@ -73,6 +88,8 @@ impl Table {
     /// Shows everybody what is staged.
     pub(crate) fn publish(&self) {
         let mut inner = self.write();
+        // Invariant: raised before anybody can read what changed, which takes the lock.
+        self.version.fetch_add(1, Ordering::AcqRel);
         for (name, stored) in std::mem::take(&mut inner.staged) {
             match stored {
                 Some(stored) => drop(inner.visible.insert(name, stored)),
@@ -87,11 +104,11 @@ impl Table {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Inner> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.refs.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Inner> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.refs.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

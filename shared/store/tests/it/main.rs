@@ -13,6 +13,7 @@ mod maintain;
 mod model;
 mod objects;
 mod quarantine;
+mod reach;
 mod refs;
 mod reftable;
 mod small_fetch;
