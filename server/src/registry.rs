@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use zit_model::Instant;
@@ -33,6 +33,9 @@ const SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];
 /// The file that marks a repository for export. Source: `git-http-backend`.
 const EXPORT_OK: &str = "git-daemon-export-ok";
 
+/// How many names are remembered.
+const MAX_WAYS: usize = 4096;
+
 /// How long a repository stays open that nobody asks for. Opening it again takes a few milliseconds.
 const MAX_UNUSED: Duration = Duration::from_mins(15);
 
@@ -45,6 +48,19 @@ pub(crate) struct Registry {
     /// What a push through a socket may cost.
     limits: PackLimits,
     slots: Mutex<HashMap<PathBuf, Slot>>,
+    /// Where names led when they were last resolved.
+    ways: Mutex<HashMap<PathBuf, Arc<Way>>>,
+}
+
+/// How a name led to a repository that is open.
+struct Way {
+    /// What was tried before, and was not there.
+    before: Vec<PathBuf>,
+    /// What the name led to, its symbolic links not followed.
+    path: PathBuf,
+    file: FileId,
+    /// Weak: what is closed is not kept open by having been found.
+    open: Weak<Mutex<Option<Open>>>,
 }
 
 /// The place of one git directory. Whoever holds the inner lock opens or closes the repository; others wait for that
@@ -106,7 +122,14 @@ pub(crate) enum RegistryError {
 impl Registry {
     /// The repositories below `root`, an absolute path without symbolic links.
     pub(crate) fn new(root: PathBuf, clock: Arc<dyn Clock>, limits: PackLimits) -> Self {
-        Self { root, clock, marked_only: false, limits, slots: Mutex::default() }
+        Self {
+            root,
+            clock,
+            marked_only: false,
+            limits,
+            slots: Mutex::default(),
+            ways: Mutex::default(),
+        }
     }
 
     /// The same, but for repositories that are not marked for export, if `marked_only`.
@@ -133,6 +156,7 @@ impl Registry {
             return Err(RegistryError::NotExported(name.clone()));
         }
         let slot = self.slot(&git_dir).map_err(look)?;
+        self.note(name, &slot);
         let mut open = lock(&slot.open);
         // A referee that ended is dropped here; its lock goes with the last request that still holds it.
         if open.as_ref().is_some_and(|open| open.repository.has_ended()) {
@@ -155,6 +179,44 @@ impl Registry {
             .ok();
         *open = Some(Open { _door: door, repository: Arc::clone(&repository), used });
         Ok(repository)
+    }
+
+    /// The repository that `name` names, if it is open and that takes no more than a few stats to know.
+    pub(crate) fn opened(&self, name: &RepositoryPath) -> Option<Arc<Repository>> {
+        let way = lock(&self.ways).get(name.as_path()).cloned()?;
+        let is_absent = |path: &PathBuf| fs::symlink_metadata(path).is_err_and(|e| is_nothing(&e));
+        let same = way.before.iter().all(is_absent)
+            && FileId::of(&way.path).is_ok_and(|file| file == way.file)
+            && (!self.marked_only || way.path.join(EXPORT_OK).exists());
+        if !same {
+            return None;
+        }
+        let slot = way.open.upgrade()?;
+        // Whoever holds it may be opening or closing, which takes long.
+        let mut open = slot.try_lock().ok()?;
+        let open = open.as_mut().filter(|open| !open.repository.has_ended())?;
+        open.used = self.clock.now().monotonic;
+        Some(Arc::clone(&open.repository))
+    }
+
+    /// Remembers where a name leads.
+    fn note(&self, name: &RepositoryPath, slot: &Slot) {
+        let paths = SUFFIXES.map(|suffix| {
+            let mut path = self.root.join(name.as_path()).into_os_string();
+            path.push(suffix);
+            PathBuf::from(path)
+        });
+        let is_it = |path: &PathBuf| FileId::of(path).is_ok_and(|file| file == slot.file);
+        let Some(n_before) = paths.iter().position(is_it) else { return };
+        let mut before = paths.to_vec();
+        before.truncate(n_before + 1);
+        let Some(path) = before.pop() else { return };
+        let way = Way { before, path, file: slot.file, open: Arc::downgrade(&slot.open) };
+        let mut ways = lock(&self.ways);
+        if ways.len() >= MAX_WAYS {
+            ways.clear();
+        }
+        ways.insert(name.as_path().to_owned(), Arc::new(way));
     }
 
     /// Closes the repositories that nobody has asked for in [`MAX_UNUSED`], and those whose directory is gone. Blocks.
@@ -334,8 +396,12 @@ mod tests {
             Registry::new(root.clone(), Arc::new(ManualClock::default()), PackLimits::default());
         let (a, b) = (root.join("a.git"), root.join("b.git"));
         Store::init(&a).unwrap();
+        assert!(registry.opened(&name("a")).is_none(), "it is not open");
         let old = Arc::downgrade(&registry.open(&name("a")).unwrap());
+        let same = |found| old.ptr_eq(&Arc::downgrade(&found));
+        assert!(registry.opened(&name("a")).is_some_and(same));
         fs::rename(&a, &b).unwrap();
+        assert!(registry.opened(&name("a")).is_none(), "it is elsewhere");
         let absent = registry.open(&name("a"));
         assert!(matches!(absent, Err(RegistryError::Absent(_))));
         registry.open(&name("b")).unwrap();
@@ -343,7 +409,13 @@ mod tests {
         // Removed and made again, mostly with the same inode.
         fs::remove_dir_all(&b).unwrap();
         Store::init(&b).unwrap();
+        assert!(registry.opened(&name("b")).is_none(), "it is another one");
         registry.open(&name("b")).unwrap();
+        assert!(registry.opened(&name("b")).is_some());
+        // What the name would rather mean comes to be.
+        fs::create_dir(root.join("b")).unwrap();
+        assert!(registry.opened(&name("b")).is_none(), "it is to be resolved again");
+        fs::remove_dir(root.join("b")).unwrap();
         assert!(matches!(Store::open(&b, Access::Referee), Err(StoreError::InUse(_))));
         fs::remove_dir_all(&b).unwrap();
         registry.sweep();

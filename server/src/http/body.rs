@@ -14,7 +14,7 @@ use std::time::Duration;
 use flate2::read::GzDecoder;
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Either, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Incoming};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -31,6 +31,10 @@ const MAX_SILENCE: Duration = Duration::from_mins(2);
 
 /// How many pieces wait between a reactor and a thread; hyper's pieces have at most its buffer's size.
 const PIECES: usize = 4;
+
+/// The longest body that is received before a thread is given to it, in bytes. Agents' requests are shorter, and a piece
+/// that comes by itself costs more than its bytes.
+const MAX_AWAITED: u64 = 16 * 1024;
 
 /// How much of an unwanted body is read on, in bytes: what a client may have sent by the time it can read the answer.
 const MAX_UNWANTED: u64 = 64 * 1024 * 1024;
@@ -73,13 +77,25 @@ impl Received {
 }
 
 impl RequestBody {
-    /// Begins to receive a body. To be called on the reactor.
-    pub(crate) fn receive(incoming: Incoming, encoding: Encoding) -> Self {
-        let (sender, pieces) = mpsc::channel(PIECES);
+    /// Receives a short body, and begins to receive any other. To be called on the reactor.
+    pub(crate) async fn receive(incoming: Incoming, encoding: Encoding) -> Self {
         let received = Received::default();
-        tokio::spawn(pump(incoming, sender, received.clone()));
-        let reader = Reader { pieces, current: Bytes::new(), ended: false };
+        let is_short = incoming.size_hint().exact().is_some_and(|n| n <= MAX_AWAITED);
+        let reader = if is_short {
+            gather(incoming, &received).await
+        } else {
+            let (sender, pieces) = mpsc::channel(PIECES);
+            tokio::spawn(pump(incoming, sender, received.clone()));
+            Reader { current: Bytes::new(), rest: Rest::Comes(pieces) }
+        };
         Self { reader, encoding, received }
+    }
+
+    /// The body as it is read, where all of it is here and need not be decoded.
+    pub(crate) fn whole(&self) -> Option<&Bytes> {
+        let is_whole =
+            self.encoding == Encoding::Identity && matches!(self.reader.rest, Rest::Nothing);
+        is_whole.then_some(&self.reader.current)
     }
 
     /// Tells from now on whether all of the body has come.
@@ -168,6 +184,30 @@ enum Piece {
     Failed(BodyError),
 }
 
+/// Receives all of a body; what came of one that stops is followed by the reason.
+async fn gather(mut incoming: Incoming, received: &Received) -> Reader {
+    let mut current = Bytes::new();
+    loop {
+        let rest = match timeout(MAX_SILENCE, incoming.frame()).await {
+            Err(_) => Rest::Failed(BodyError::Silent),
+            Ok(None) => {
+                received.end();
+                Rest::Nothing
+            }
+            Ok(Some(Err(error))) => {
+                tracing::debug!(%error, "request body failed");
+                Rest::Failed(BodyError::Lost)
+            }
+            Ok(Some(Ok(frame))) => {
+                let data = frame.into_data().unwrap_or_default();
+                current = if current.is_empty() { data } else { [current, data].concat().into() };
+                continue;
+            }
+        };
+        return Reader { current, rest };
+    }
+}
+
 async fn pump(mut incoming: Incoming, sender: mpsc::Sender<Piece>, received: Received) {
     loop {
         let piece = match timeout(MAX_SILENCE, incoming.frame()).await {
@@ -198,19 +238,30 @@ async fn pump(mut incoming: Incoming, sender: mpsc::Sender<Piece>, received: Rec
 
 /// The blocking end of a request's body. Not to be read on the reactor.
 struct Reader {
-    pieces: mpsc::Receiver<Piece>,
     current: Bytes,
-    ended: bool,
+    rest: Rest,
+}
+
+/// What follows the bytes that are here.
+enum Rest {
+    Comes(mpsc::Receiver<Piece>),
+    Nothing,
+    Failed(BodyError),
 }
 
 impl Read for Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.current.is_empty() && !self.ended {
-            match self.pieces.blocking_recv() {
+        while self.current.is_empty() {
+            let pieces = match &mut self.rest {
+                Rest::Comes(pieces) => pieces,
+                Rest::Nothing => break,
+                Rest::Failed(error) => return Err(io::Error::other(*error)),
+            };
+            match pieces.blocking_recv() {
                 Some(Piece::Data(data)) => self.current = data,
-                Some(Piece::End) => self.ended = true,
-                Some(Piece::Failed(error)) => return Err(io::Error::other(error)),
-                None => return Err(io::Error::other(BodyError::Lost)),
+                Some(Piece::End) => self.rest = Rest::Nothing,
+                Some(Piece::Failed(error)) => self.rest = Rest::Failed(error),
+                None => self.rest = Rest::Failed(BodyError::Lost),
             }
         }
         let n = buffer.len().min(self.current.len());
@@ -228,7 +279,7 @@ mod tests {
 
     fn read(pieces: Vec<Piece>) -> io::Result<Vec<u8>> {
         let (sender, receiver) = mpsc::channel(PIECES);
-        let reader = Reader { pieces: receiver, current: Bytes::new(), ended: false };
+        let reader = Reader { current: Bytes::new(), rest: Rest::Comes(receiver) };
         let whole = Received::default();
         let body = RequestBody { reader, encoding: Encoding::Identity, received: whole };
         let mut body = body.into_read();

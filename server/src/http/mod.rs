@@ -151,7 +151,7 @@ impl Edge {
                 let (caller, name) = caller(parts, target, way)?;
                 let version = headers::protocol(&parts.headers);
                 let (limits, nudges) = (self.limits, self.nudges.clone());
-                let repository = blocking(move || self.open(&name, way)).await?;
+                let repository = self.open_soon(name, way).await?;
                 // A repository that is not there, or closed, matters more than how it is asked.
                 let encoding = match way.request_type() {
                     Some(expected) => headers::encoding(&parts.headers, expected)?,
@@ -163,6 +163,21 @@ impl Edge {
             }
         };
         Ok(Understood::Answered(response))
+    }
+
+    /// As [`Edge::open`], on the reactor. One that is open already is found there.
+    async fn open_soon(
+        self: Arc<Self>,
+        name: RepositoryPath,
+        way: Way,
+    ) -> Result<Arc<Repository>, EdgeError> {
+        match self.registry.opened(&name) {
+            Some(repository) => {
+                way.check(&repository)?;
+                Ok(repository)
+            }
+            None => blocking(move || self.open(&name, way)).await,
+        }
     }
 
     /// Opens a repository for those who come by `way`. Blocks.
@@ -209,9 +224,12 @@ struct PostedRequest {
 impl PostedRequest {
     async fn answer(self, body: Incoming) -> Result<Response<ResponseBody>, EdgeError> {
         let Self { way, repository, caller, version, encoding, limits, nudges } = self;
-        let body = RequestBody::receive(body, encoding);
+        let body = RequestBody::receive(body, encoding).await;
         match way {
             Way::Service(Service::UploadPack) => {
+                if let Some(response) = upload_pack::at_once(&repository, version, &body)? {
+                    return Ok(response);
+                }
                 blocking(move || upload_pack::answer(&repository, version, body)).await
             }
             Way::Service(Service::ReceivePack) => {

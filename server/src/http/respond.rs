@@ -177,8 +177,8 @@ pub(crate) fn without_body(mut response: Response<ResponseBody>) -> Response<Res
 }
 
 /// Answers with a body that is known whole.
-pub(crate) fn whole(content_type: &'static str, body: Vec<u8>) -> Response<ResponseBody> {
-    with_body(content_type, Either::Left(Full::new(Bytes::from(body))))
+pub(crate) fn whole(content_type: &'static str, body: impl Into<Bytes>) -> Response<ResponseBody> {
+    with_body(content_type, Either::Left(Full::new(body.into())))
 }
 
 /// Answers with a body, which nobody on the way may keep. Source of the headers: git's `http-backend.c`.

@@ -1,6 +1,7 @@
 //! `POST git-upload-pack` between the reactor and [`zit_service::upload_pack`].
 
 use hyper::Response;
+use hyper::body::Bytes;
 use zit_referee::Repository;
 use zit_service::relay::Relay;
 use zit_service::shared_fetch::SharedFetch;
@@ -9,6 +10,23 @@ use zit_wire::service::{ProtocolVersion, Service};
 
 use super::body::{Outlet, RequestBody, ResponseBody};
 use super::respond::{self, EdgeError};
+
+/// Answers what takes no more than a few stats; `None` for anything else.
+///
+/// # Errors
+/// [`EdgeError`] when the repository cannot be looked at.
+pub(crate) fn at_once(
+    repository: &Repository,
+    version: ProtocolVersion,
+    body: &RequestBody,
+) -> Result<Option<Response<ResponseBody>>, EdgeError> {
+    let Some(request) = body.whole().filter(|_| version == ProtocolVersion::V2) else {
+        return Ok(None);
+    };
+    let answer = upload_pack::at_once(repository.reading(), request)?;
+    let content_type = Service::UploadPack.result_type();
+    Ok(answer.map(|answer| respond::whole(content_type, Bytes::from_owner(answer))))
+}
 
 /// Answers one request. Blocks; on the reactor's blocking threads only.
 ///

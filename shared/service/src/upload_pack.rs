@@ -8,6 +8,7 @@
 //! `fatal: remote error: …`; of an HTTP error it shows the number alone.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use zit_store::{Exchange, PackSource, ProtocolVersion as StoreVersion, Reading, Unborn};
 use zit_wire::bundle_uri;
@@ -72,6 +73,15 @@ pub fn answer(
     }
 }
 
+/// The answer to a whole request of protocol v2, if it is a list of refs that was sent before and is as it was. That costs
+/// a few stats, so that it need not be asked where threads may block.
+///
+/// # Errors
+/// [`ServiceError`] when the repository cannot be looked at.
+pub fn at_once(store: Reading<'_>, request: &[u8]) -> Result<Option<Arc<[u8]>>, ServiceError> {
+    Ok(store.kept_list(request)?)
+}
+
 /// Reads up to `needed` more bytes; 0 at the end.
 fn read_more(
     body: &mut dyn Read,
@@ -91,16 +101,23 @@ fn list_refs(
     let n_room = (ls_refs::MAX_REQUEST + 1).saturating_sub(request.len());
     read_more(body, &mut request, n_room)?;
     let store = source.reading();
-    let mut request = match ls_refs::parse(&request, store.hash_kind()) {
+    let body = request;
+    let mut request = match ls_refs::parse(&body, store.hash_kind()) {
         Ok(request) => request,
         Err(error) => return Ok(refuse(&error.to_string())),
     };
+    let ground = store.ground(request.prefixes.iter())?;
     request.unborn &= store.config()?.unborn != Unborn::Ignore;
     let refs = advertise::advertised(source.refs_for_fetch(&request.prefixes)?);
     // Whoever polls for a few refs of theirs does not pay for HEAD.
     let head =
         if request.prefixes.matches(b"HEAD") { advertise::head(source.reading())? } else { None };
-    Ok(Answer::Whole(ls_refs::respond(&request, head.as_ref(), &refs)))
+    let answer = ls_refs::respond(&request, head.as_ref(), &refs);
+    // What is asked for without a prefix depends on HEAD, too.
+    if let Some(ground) = ground.filter(|_| !request.prefixes.matches(b"HEAD")) {
+        store.keep_list(&body, ground, &answer)?;
+    }
+    Ok(Answer::Whole(answer))
 }
 
 /// Tells the sizes of objects, where the repository is configured for it.
