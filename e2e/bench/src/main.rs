@@ -65,7 +65,12 @@ fn measure(options: &Options, dir: &Path, server: &Path) -> Result<Vec<Measured>
     let mut sides = Vec::new();
     for &name in SideName::value_variants().iter().filter(|&&side| options.measures(side)) {
         let dir = dir.join(format!("{name:?}"));
-        sides.push(Side::start(name, &dir, &templates, server)?);
+        let side = Side::start(name, &dir, &templates, server)?;
+        if options.claims > 0 {
+            eprintln!("taking {} claims on {name:?}", options.claims);
+            rows::take_claims(&side, options.claims)?;
+        }
+        sides.push(side);
     }
     let mut measured = Vec::new();
     for row in rows {

@@ -26,6 +26,11 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) full: bool,
 
+    /// Let N claims be there before anything is measured; of the peer, N packed refs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub(crate) claims: u64,
+
     /// Measure this zit-server instead of building one first
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) server: Option<PathBuf>,

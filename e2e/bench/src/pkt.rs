@@ -36,6 +36,16 @@ pub(crate) fn push(old: &str, new: &str, refname: &str) -> Vec<u8> {
     [command.as_bytes(), FLUSH.as_bytes(), &EMPTY_PACK].concat()
 }
 
+/// A push that creates refs, whose value the server has.
+pub(crate) fn push_all(new: &str, names: &[String]) -> Vec<u8> {
+    let capabilities = "\0 report-status-v2 side-band-64k object-format=sha1 agent=zit-bench";
+    let command = |(n, name): (usize, &String)| {
+        line(&format!("{ZERO} {new} {name}{}", if n == 0 { capabilities } else { "" }))
+    };
+    let commands = names.iter().enumerate().map(command).collect::<String>();
+    [commands.as_bytes(), FLUSH.as_bytes(), &EMPTY_PACK].concat()
+}
+
 /// What became of a push of one ref.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Report {

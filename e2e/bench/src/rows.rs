@@ -24,6 +24,9 @@ pub(crate) const N_CLIENTS: usize = 32;
 /// How often a repository is cloned at most; each clone is thrown away at once.
 const MAX_CLONES: usize = 100;
 
+/// How many claims one push may take.
+const MAX_CLAIMS: usize = 64;
+
 const UPLOAD_PACK: &str = "git-upload-pack";
 const RECEIVE_PACK: &str = "git-receive-pack";
 
@@ -52,6 +55,40 @@ pub(crate) fn prepare(rows: &[Row], full: bool, templates: &Path, client: &Path)
     if needs(&[Row::PushFiles, Row::PushCommits]) {
         history::sources(&templates.join("sources.git"))?;
         history::pushes(client)?;
+    }
+    Ok(())
+}
+
+/// Takes `n` claims in the repository that is claimed in, by as many agents as there are clients; of the peer, whose pushes
+/// would take hours, makes as many refs and packs them.
+///
+/// # Errors
+/// When the server or git does not do it.
+pub(crate) fn take_claims(side: &Side, n: u64) -> Result<()> {
+    let folder = side.folder("small.git");
+    let main = process::git(&folder, ["rev-parse", "main"])?;
+    let names = |prefix: &'static str, suffix: &'static str| {
+        (0..n).map(move |n| format!("{prefix}{n:08x}{suffix}"))
+    };
+    if side.name() == SideName::Peer {
+        process::git_fed(&folder, ["update-ref", "--stdin"], |out| {
+            names("refs/zit/claims/ffffffff", "")
+                .try_for_each(|name| writeln!(out, "create {name} {main}"))
+        })?;
+        process::git(&folder, ["pack-refs", "--all"])?;
+        return Ok(());
+    }
+    let mut connections = (0..N_CLIENTS)
+        .map(|n| Connection::open(side.address(), &side.path(n, "small.git"), RECEIVE_PACK))
+        .collect::<Result<Vec<_>>>()?;
+    let names = names("refs/zit/claim/src/before/f", ".rs#run").collect::<Vec<_>>();
+    for (n, names) in names.chunks(MAX_CLAIMS).enumerate() {
+        let connection = connections.get_mut(n % N_CLIENTS).context("a client for each push")?;
+        let request = pkt::push_all(&main, names);
+        match pkt::report(connection.post(&request)?)? {
+            Report::Ok => {}
+            Report::Ng(reason) => bail!("claim refused: {reason}"),
+        }
     }
     Ok(())
 }
