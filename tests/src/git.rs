@@ -4,6 +4,7 @@
 //! have seen. Identity and dates are fixed, so equal commands make equal objects.
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -83,9 +84,19 @@ impl Git {
         args: impl IntoIterator<Item = S>,
         input: &[u8],
     ) -> Run {
+        // A program that ends without reading everything is judged by its status, not here.
+        self.run_fed(args, |stdin| _ = stdin.write_all(input))
+    }
+
+    /// Runs one command with what `feed` writes on its standard input, however much that is.
+    pub fn run_fed<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        feed: impl FnOnce(&mut dyn Write) + Send,
+    ) -> Run {
         settled(&self.dir);
         let mut command = self.command(args);
-        let output = process::run(&mut command, input);
+        let output = process::run_fed(&mut command, feed);
         Run::new(&command, output)
     }
 

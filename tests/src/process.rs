@@ -19,13 +19,19 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 
 /// Runs `command` to its end with `input` on its standard input.
 pub fn run(command: &mut Command, input: &[u8]) -> Output {
+    // A program that ends without reading everything is judged by its status, not here.
+    run_fed(command, |stdin| _ = stdin.write_all(input))
+}
+
+/// Runs `command` to its end with what `feed` writes on its standard input, however much that is.
+pub fn run_fed(command: &mut Command, feed: impl FnOnce(&mut dyn Write) + Send) -> Output {
     let child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
-    feed_and_wait(child, input)
+    feed_and_wait(child, feed)
 }
 
 /// The path of a program of this workspace, next to the running test binary.
@@ -50,13 +56,10 @@ pub fn search_path() -> std::ffi::OsString {
 }
 
 /// Writes from a thread of its own, so that neither side waits for a full pipe of the other.
-fn feed_and_wait(mut child: Child, input: &[u8]) -> Output {
+fn feed_and_wait(mut child: Child, feed: impl FnOnce(&mut dyn Write) + Send) -> Output {
     let mut stdin = child.stdin.take().expect("standard input was asked to be a pipe");
     std::thread::scope(|scope| {
-        scope.spawn(move || {
-            // A program that ends without reading everything is judged by its status, not here.
-            let _ = stdin.write_all(input);
-        });
+        scope.spawn(move || feed(&mut stdin));
         child.wait_with_output().expect("a child that was started can be waited for")
     })
 }

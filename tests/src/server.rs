@@ -105,6 +105,26 @@ impl Server {
         number.and_then(|number| number.parse().ok()).expect("VmHWM is a number")
     }
 
+    /// The memory that the process and all that it started hold now beside what is in files, in KiB.
+    pub fn anonymous_kib(&self) -> u64 {
+        let mut left = vec![self.child.id()];
+        let mut sum = 0;
+        while let Some(pid) = left.pop() {
+            // One that has just ended holds nothing.
+            let maps = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+            let line = maps.lines().find_map(|line| line.strip_prefix("Anonymous:"));
+            let number = line.and_then(|line| line.split_whitespace().next());
+            sum += number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
+            for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten()
+            {
+                let children = fs::read_to_string(thread.path().join("children"));
+                let children = children.unwrap_or_default();
+                left.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+            }
+        }
+        sum
+    }
+
     /// Everything logged so far, by every server of this world.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()

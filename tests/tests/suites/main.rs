@@ -13,6 +13,7 @@ mod crash;
 mod differential;
 mod disk;
 mod embedded;
+mod heavy;
 mod helper;
 mod hooks;
 mod hostile;
