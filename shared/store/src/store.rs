@@ -464,11 +464,21 @@ fn discover(path: &Path) -> Result<(PathBuf, PathBuf), StoreError> {
         .output()
         .map_err(|error| {
             tracing::debug!(path = %path.display(), %error, "git found no repository");
-            none()
+            unreadable(path).unwrap_or_else(none)
         })?;
     let mut lines =
         output.lines().map(|line| PathBuf::from(std::ffi::OsString::from_vec(line.to_vec())));
     lines.next().zip(lines.next()).ok_or_else(none)
+}
+
+/// Why git does not take what lies here for a repository, where its format is the reason.
+fn unreadable(path: &Path) -> Option<StoreError> {
+    let folders = [path.to_owned(), path.join(".git")];
+    let git_dir = folders.into_iter().find(|folder| folder.join("config").is_file())?;
+    match formats(&ConfigFile::new(git_dir.clone(), git_dir.clone()), &git_dir) {
+        Err(error @ StoreError::Unsupported { .. }) => Some(error),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// Which hash names the objects, and how the refs are stored.

@@ -27,6 +27,7 @@ mod maintenance;
 mod open_ends;
 mod receiving;
 mod refs;
+mod reftable;
 mod seats;
 mod settings;
 mod shared_fetch;
