@@ -16,6 +16,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::http::Extensions;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -26,7 +27,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::http::{Edge, ResponseBody};
+use crate::http::{Edge, PeerAddress, ResponseBody};
 
 /// How long a client may take to send the head of a request, or its first one altogether.
 const MAX_HEAD_TIME: Duration = Duration::from_secs(30);
@@ -86,10 +87,16 @@ impl Protocols {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "small packets may wait");
         }
+        let mut peer = Extensions::new();
+        // A connection that is gone by now asks nothing.
+        if let Ok(address) = stream.peer_addr() {
+            peer.insert(PeerAddress(address.ip()));
+        }
         let activity = Activity::default();
         let io = WatchedStream { io: TokioIo::new(stream), activity: activity.clone() };
         let (requests, working) = (Arc::clone(&self.requests), activity.clone());
-        let service = service_fn(move |request| {
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().extend(peer.clone());
             answer(Arc::clone(&edge), request, working.begin(), Arc::clone(&requests))
         });
         let connection = self.builder.serve_connection(io, service).into_owned();

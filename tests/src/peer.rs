@@ -145,6 +145,7 @@ http {{
       fastcgi_param CONTENT_TYPE $content_type;
       fastcgi_param CONTENT_LENGTH $content_length;
       fastcgi_param REMOTE_USER peer;
+      fastcgi_param REMOTE_ADDR $remote_addr;
     }}
   }}
 }}

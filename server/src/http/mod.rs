@@ -23,6 +23,7 @@ pub(crate) mod route;
 mod upload_pack;
 mod ways;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -48,6 +49,10 @@ use crate::registry::Registry;
 
 /// How often repositories that nobody uses are looked for.
 const SWEEP: Duration = Duration::from_mins(1);
+
+/// Where a request comes from: the connection adds it to the request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PeerAddress(pub(crate) IpAddr);
 
 /// What all requests share.
 pub(crate) struct Edge {
@@ -254,7 +259,8 @@ fn caller(parts: &Parts, target: Target, way: Way) -> Result<(Caller, Repository
     let span = tracing::Span::current();
     span.record("repo", tracing::field::display(&repository));
     span.record("service", way.name());
-    let caller = headers::caller(&parts.headers, seat)?;
+    let address = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| *address);
+    let caller = Caller { address, ..headers::caller(&parts.headers, seat)? };
     if let Some(agent) = caller.agent() {
         span.record("agent", agent.as_str());
     }

@@ -219,6 +219,9 @@ fn committer_env(committer: &Committer) -> Vec<(String, OsString)> {
         ("GIT_COMMITTER_EMAIL".to_owned(), committer.email().into()),
         ("GIT_COMMITTER_NAME".to_owned(), committer.user.clone().into()),
     ];
+    if let Some(address) = committer.address {
+        env.push(("REMOTE_ADDR".to_owned(), address.to_string().into()));
+    }
     if committer.proven {
         env.push(("REMOTE_USER".to_owned(), committer.user.clone().into()));
     }

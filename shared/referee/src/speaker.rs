@@ -5,6 +5,8 @@
 //!
 //! Source: `spec/identity.md`.
 
+use std::net::IpAddr;
+
 use zit_model::options::Options;
 use zit_model::{AgentId, Principal, quote};
 
@@ -23,6 +25,8 @@ pub struct Caller {
     pub item: Option<zit_model::ItemId>,
     /// The nonce for a push certificate that was given on this very connection; over HTTP, each request is one.
     pub nonce: Option<String>,
+    /// The address that the caller comes from, where it comes over a network.
+    pub address: Option<IpAddr>,
 }
 
 /// Who moved refs, as reflogs and hooks name it.
@@ -32,12 +36,15 @@ pub(crate) struct Committer {
     pub(crate) user: String,
     /// Whether a credential said so.
     pub(crate) proven: bool,
+    /// Where it comes from.
+    pub(crate) address: Option<IpAddr>,
 }
 
 impl Committer {
     /// The address that git's server makes of a user. Source: git's `http-backend.c`, `run_service`.
     pub(crate) fn email(&self) -> String {
-        format!("{}@http.(none)", self.user)
+        let host = self.address.map_or_else(|| "(none)".to_owned(), |address| address.to_string());
+        format!("{}@http.{host}", self.user)
     }
 }
 
@@ -72,6 +79,7 @@ impl Caller {
             seat: None,
             item: None,
             nonce: None,
+            address: None,
         }
     }
 
@@ -89,11 +97,13 @@ impl Caller {
     #[must_use]
     pub(crate) fn committer(&self) -> Committer {
         match self.door {
-            Door::Open => Committer { user: "anonymous".to_owned(), proven: false },
+            Door::Open => {
+                Committer { user: "anonymous".to_owned(), proven: false, address: self.address }
+            }
             Door::Credential => {
                 // What would end a name or an address has no place in one.
                 let user = quote::one_line(&self.principal.name).replace(['<', '>'], "");
-                Committer { user, proven: true }
+                Committer { user, proven: true, address: self.address }
             }
         }
     }

@@ -20,7 +20,7 @@ name=$(basename "$0")
   echo "== $name"
   echo "cwd $(pwd)"
   for arg in "$@"; do echo "arg $arg"; done
-  env | grep -E '^(GIT_|REMOTE_USER=)' | sort
+  env | grep -E '^(GIT_|REMOTE_(USER|ADDR)=)' | sort
   case "$name" in
   *-receive) while read -r old new ref; do
     echo "line $old $new $ref"

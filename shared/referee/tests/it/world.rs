@@ -100,6 +100,7 @@ pub(crate) fn principal(name: &str, agent: Option<&str>) -> Caller {
         seat: None,
         item: None,
         nonce: None,
+        address: None,
     }
 }
 
