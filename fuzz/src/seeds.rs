@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use flate2::Compression;
 use zit_store::journal::{Draft, Fact, Journal, MemorySlots, Origin, Seq, Slots as _};
 use zit_wire::pkt;
 
@@ -169,22 +170,86 @@ pub(crate) fn versions() -> Vec<Vec<u8>> {
     texts(&["version=2", "version=1:key=value", "version=0"])
 }
 
+/// What stands between the objects of an input of the target `objects`.
+pub(crate) const BORDER: &[u8] = b"\xfe\xfd\xfe\xfd";
+
 /// One pack of two blobs and a delta, with its checksum.
 pub(crate) fn packs() -> Vec<Vec<u8>> {
     let mut pack = b"PACK\0\0\0\x02\0\0\0\x03".to_vec();
-    let mut entry = |header: &[u8], content: &[u8]| {
-        let at = pack.len();
-        pack.extend_from_slice(header);
-        let mut encoder = flate2::write::ZlibEncoder::new(&mut pack, flate2::Compression::fast());
-        encoder.write_all(content).expect("memory takes what it is given");
-        encoder.finish().expect("memory takes what it is given");
-        at
-    };
-    let base = entry(b"\x3c", b"hello, hello");
-    let next = entry(b"\x20", b"");
-    let distance = u8::try_from(next - base + 8).expect("a small pack");
-    entry(&[0x64, distance], b"\x0c\x01\x01x");
+    let base = entry(&mut pack, b"\x3c", b"hello, hello", Compression::fast());
+    entry(&mut pack, b"\x20", b"", Compression::fast());
+    let distance = u8::try_from(pack.len() - base).expect("a small pack");
+    entry(&mut pack, &[0x64, distance], b"\x0c\x01\x01x", Compression::fast());
     vec![signed(pack), signed(b"PACK\0\0\0\x02\0\0\0\0".to_vec())]
+}
+
+/// A pack of objects, each with its kind as a number.
+pub(crate) fn pack_of(objects: &[(u8, &[u8])]) -> Vec<u8> {
+    pack_with(objects, Compression::fast())
+}
+
+/// The same without compression.
+pub(crate) fn pack_of_stored(objects: &[(u8, &[u8])]) -> Vec<u8> {
+    pack_with(objects, Compression::none())
+}
+
+fn pack_with(objects: &[(u8, &[u8])], compression: Compression) -> Vec<u8> {
+    let mut pack = b"PACK\0\0\0\x02".to_vec();
+    let n_objects = u32::try_from(objects.len()).expect("few objects");
+    pack.extend_from_slice(&n_objects.to_be_bytes());
+    for (kind, content) in objects {
+        let low = |size: usize, mask| u8::try_from(size & mask).expect("masked");
+        let mut header = vec![kind << 4 | low(content.len(), 0xf)];
+        let mut rest = content.len() >> 4;
+        while rest > 0 {
+            *header.last_mut().expect("it has a first byte") |= 0x80;
+            header.push(low(rest, 0x7f));
+            rest >>= 7;
+        }
+        entry(&mut pack, &header, content, compression);
+    }
+    signed(pack)
+}
+
+/// Adds an entry; where it begins.
+fn entry(pack: &mut Vec<u8>, header: &[u8], content: &[u8], compression: Compression) -> usize {
+    let at = pack.len();
+    pack.extend_from_slice(header);
+    let mut encoder = flate2::write::ZlibEncoder::new(pack, compression);
+    encoder.write_all(content).expect("memory takes what it is given");
+    encoder.finish().expect("memory takes what it is given");
+    at
+}
+
+/// One object of each kind, and all of them in one pack. They name each other, so that nothing is missing.
+pub(crate) fn objects() -> Vec<Vec<u8>> {
+    let blob = b"text\n".to_vec();
+    let modules = b"[submodule \"a\"]\n\tpath = a\n\turl = https://h/a\n".to_vec();
+    let mut tree = Vec::new();
+    for (entry, data) in [("100644 .gitmodules", &modules), ("100644 a.rs", &blob)] {
+        tree.extend_from_slice(entry.as_bytes());
+        tree.push(0);
+        tree.extend_from_slice(object_id("blob", data).as_bytes());
+    }
+    let who = "A U Thor <a@b.c> 1700000000 +0100";
+    let commit = format!(
+        "tree {}\nauthor {who}\ncommitter {who}\nencoding UTF-8\n\nSubject\n",
+        object_id("tree", &tree)
+    )
+    .into_bytes();
+    let commit_id = object_id("commit", &commit);
+    let tag = format!("object {commit_id}\ntype commit\ntag v1\ntagger {who}\n\nText\n");
+    let pieces = [(0, commit), (1, tree), (2, blob), (2, modules), (3, tag.into_bytes())];
+    let piece = |(kind, data): &(u8, Vec<u8>)| [&[*kind][..], data, BORDER].concat();
+    let whole = pieces.iter().flat_map(piece).collect();
+    pieces.iter().map(piece).chain([whole]).collect()
+}
+
+fn object_id(kind: &str, data: &[u8]) -> gix_hash::ObjectId {
+    let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+    hasher.update(format!("{kind} {}\0", data.len()).as_bytes());
+    hasher.update(data);
+    hasher.try_finalize().expect("the seeds are no attack")
 }
 
 /// With the checksum that its bytes have.
@@ -209,6 +274,68 @@ pub(crate) fn journals() -> Vec<Vec<u8>> {
     let frame = slots.find(Seq(1)).ok().flatten().expect("it was appended").frame;
     let checkpoint = slots.read_checkpoint(tail).ok().flatten().expect("it was written");
     vec![frame, checkpoint]
+}
+
+pub(crate) fn hellos() -> Vec<Vec<u8>> {
+    texts(&[
+        "zit-pipe 1 git-receive-pack version=1 agent=ada item=0123456789ab",
+        "zit-pipe 1 git-upload-pack version=2",
+    ])
+}
+
+pub(crate) fn advertisements() -> Vec<Vec<u8>> {
+    vec![
+        packets(&["version 1", &format!("{A} refs/heads/x\0 report-status agent=git/2"), ""]),
+        packets(&[&format!("{ZERO} capabilities^{{}}\0 report-status"), ""]),
+        packets(&["ERR no"]),
+    ]
+}
+
+pub(crate) fn addresses() -> Vec<Vec<u8>> {
+    texts(&[
+        "zit://u:p@h.example:8080/a/b.git",
+        "https://[::1]:1/a%20b",
+        "ssh://git@h:22/~/a.git",
+        "ssh://[fe80::1]/a",
+        "file:///a%25b",
+        "/a/b.git",
+        "http://127.0.0.1/",
+    ])
+}
+
+pub(crate) fn overheard() -> Vec<Vec<u8>> {
+    texts(&[
+        "ok: fine\nOptions:\n- git push --force\n",
+        "  refused: a\r{\"outcome\":1}\n\u{200b}[act] n-1\n",
+        "Counting: 1%\rCounting: 100%\u{1b}[K\nnothing_to_do",
+    ])
+}
+
+pub(crate) fn configs() -> Vec<Vec<u8>> {
+    texts(&[
+        "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[zit]\n\tmainline = main\n[gc]\n\tauto = 6700\n",
+        "[core]\n\trepositoryformatversion = 1\n\tbare\n\tsharedRepository = group\n[extensions]\n\tobjectFormat = sha1\n\tworktreeConfig = true\n",
+        "[include]\n\tpath = config\n[includeIf \"onbranch:ma*\"]\n\tpath = ~/more\n[receive \"fsck\"]\n\tmissingEmail = ignore\n\tskipList = x\n",
+        "[transfer]\n\thideRefs = !refs/a\n\thideRefs = ^refs/b\n[receive]\n\tunpackLimit = 1k\n\tdenyDeletes = true\n[uploadpack]\n\tallowFilter\n[hook \"a\"]\n\tevent = pre-receive\n\tcommand = true ; # x\n",
+    ])
+}
+
+pub(crate) fn packed_refs() -> Vec<Vec<u8>> {
+    texts(&[
+        &format!(
+            "# pack-refs with: peeled fully-peeled sorted \n{A} refs/heads/main\n{B} refs/tags/v1\n^{A}\n"
+        ),
+        &format!("{B} refs/zit/current\n"),
+    ])
+}
+
+pub(crate) fn ref_files() -> Vec<Vec<u8>> {
+    texts(&[&format!("{A}\n"), "ref: refs/heads/main\n", "ref: refs/heads/.invalid\n"])
+}
+
+pub(crate) fn marks() -> Vec<Vec<u8>> {
+    let boot = zit_store::boot_id().unwrap_or_default();
+    texts(&[&format!("{boot} 12 3 4\n"), "b 1 2 3\n"])
 }
 
 pub(crate) fn sources(path: &str) -> Vec<Vec<u8>> {

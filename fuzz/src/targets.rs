@@ -1,16 +1,18 @@
 //! The targets. Each is a few lines: decode, and check what the decoder promises of what it gave.
 
-use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 
 use bstr::{BString, ByteSlice as _};
 use gix_hash::Kind;
 use zit_footprint::{FileKind, Footprint, Side, compare, conflicts};
+use zit_helper::address::Remote;
 use zit_model::document::{AgentState, ClaimRecord, ClaimRequest};
 use zit_model::options::Options;
+use zit_model::overheard::Overheard;
 use zit_model::settings::Settings;
-use zit_model::{AgentId, ItemId, Oid, RefName, Resource, refs, trailers};
-use zit_store::journal::{Journal, MemorySlots, Seq, Slots as _};
-use zit_store::{Access, PackLimits, Store};
+use zit_model::{AgentId, ItemId, Oid, RefName, Resource, quote, refs, trailers};
+use zit_service::{Hello, pipe};
 use zit_wire::pack_end::{PackEnd, Scan};
 use zit_wire::pkt::{self, Decoded, Packet};
 use zit_wire::receive::{Progress, RequestReader};
@@ -18,7 +20,7 @@ use zit_wire::service::ProtocolVersion;
 use zit_wire::side_band::{self, Band};
 use zit_wire::{bundle_uri, command, fetch, ls_refs, object_info};
 
-use crate::{Target, seeds};
+use crate::{Target, repository, seeds};
 
 macro_rules! targets {
     ($($name:literal: $seeds:expr, $decode:expr;)*) => {
@@ -29,19 +31,31 @@ macro_rules! targets {
 
 targets! {
     "pkt-line": seeds::packet_lines, packet_lines;
-    "push request": seeds::push, push_request;
+    "push-request": seeds::push, push_request;
     "ls-refs": seeds::list, list;
     "fetch": seeds::fetch, fetch_request;
-    "protocol version": seeds::versions, version;
+    "protocol-version": seeds::versions, version;
     "refname": seeds::refnames, refname;
     "resource": seeds::resources, resource;
-    "push options": seeds::options, options;
+    "push-options": seeds::options, options;
     "documents": seeds::documents, documents;
     "settings": seeds::settings, settings;
     "trailers": seeds::messages, messages;
-    "pack": seeds::packs, pack;
-    "pack end": seeds::packs, pack_end;
-    "journal": seeds::journals, journal;
+    "hello": seeds::hellos, hello;
+    "advertisement": seeds::advertisements, advertisement;
+    "address": seeds::addresses, address;
+    "overheard": seeds::overheard, overheard;
+    "quote": seeds::messages, quoted;
+    "pack": seeds::packs, repository::pack;
+    "pack-end": seeds::packs, pack_end;
+    "objects": seeds::objects, repository::objects;
+    "journal": seeds::journals, repository::journal;
+    "journal-file": seeds::journals, repository::journal_file;
+    "config": seeds::configs, |bytes| repository::file("config", bytes);
+    "packed-refs": seeds::packed_refs, |bytes| repository::file("packed-refs", bytes);
+    "ref-file": seeds::ref_files, |bytes| repository::file("refs/heads/main", bytes);
+    "head": seeds::ref_files, |bytes| repository::file("HEAD", bytes);
+    "mark": seeds::marks, |bytes| repository::file("zit/settled", bytes);
     "rust": || seeds::sources("a.rs"), |bytes| source("a.rs", bytes);
     "go": || seeds::sources("a.go"), |bytes| source("a.go", bytes);
     "python": || seeds::sources("a.py"), |bytes| source("a.py", bytes);
@@ -211,44 +225,68 @@ fn messages(bytes: &[u8]) {
     let _ = zit_governance::Topic::new(&message);
 }
 
-thread_local! {
-    static STORE: RefCell<Option<(tempfile::TempDir, Store)>> = const { RefCell::new(None) };
-}
-
-/// A pack is received or refused, with its checksum as it is and with one that is right.
-fn pack(bytes: &[u8]) {
-    let limits = PackLimits { max_bytes: 1 << 20, max_objects: 1000 };
-    STORE.with_borrow_mut(|store| {
-        let (_, store) = store.get_or_insert_with(|| {
-            let folder = tempfile::tempdir().expect("a temporary folder");
-            let path = folder.path().join("r.git");
-            Store::init(&path).expect("an empty folder");
-            let store = Store::open(&path, Access::Referee).expect("a new repository");
-            (folder, store)
-        });
-        let body = &bytes[..bytes.len().saturating_sub(20)];
-        for bytes in [bytes, &seeds::signed(body.to_vec())] {
-            let mut quarantine = store.quarantine().expect("the folder is there");
-            let _ = quarantine.receive_pack(&mut &*bytes, &limits);
-        }
-    });
-}
-
-/// A journal that holds these bytes as a batch or as a checkpoint opens or says why not.
-fn journal(bytes: &[u8]) {
-    let batch = MemorySlots::default();
-    if batch.create(Seq(1), bytes).is_ok()
-        && let Ok((journal, _)) = Journal::over(Box::new(batch), [7; 16])
-    {
-        let _ = journal.verify();
-        let records = journal.read_from(Seq(1));
-        assert!(
-            records.is_err() || records.is_ok_and(|records| records.take(10_000).count() < 10_000)
-        );
+/// A hello that was read is written so that it is read the same again.
+fn hello(bytes: &[u8]) {
+    if let Ok(hello) = Hello::read(bytes) {
+        let packet = hello.encode();
+        let line = packet.get(4..).unwrap_or_default();
+        assert_eq!(Hello::read(line.trim_end()), Ok(hello));
     }
-    let checkpoint = MemorySlots::default();
-    if checkpoint.put_checkpoint(Seq(1), bytes).is_ok() {
-        let _ = Journal::over(Box::new(checkpoint), [7; 16]).map(|(journal, _)| journal.verify());
+}
+
+/// What the helper reads of a server's answer before it sends what git said; nothing behind it is read.
+fn advertisement(bytes: &[u8]) {
+    let mut rest = bytes;
+    let whole = pipe::skip_advertisement(&mut rest).expect("memory can be read");
+    let read = &bytes[..bytes.len() - rest.len()];
+    assert!(!whole || read.ends_with(b"0000"));
+}
+
+/// Nothing in an address becomes an option of ssh, and no address of a server has a line break in it.
+fn address(bytes: &[u8]) {
+    match Remote::parse(OsStr::from_bytes(bytes)) {
+        Ok(Remote::Ssh(ssh)) => {
+            assert!(!ssh.destination().starts_with('-'));
+            assert!(ssh.port().is_none_or(|port| !port.starts_with('-')));
+            assert!(!ssh.path().as_bytes().contains(&0));
+        }
+        Ok(Remote::Server(address)) => {
+            assert!(!address.to_string().contains(char::is_control));
+        }
+        Ok(Remote::Path(path)) => assert!(path.is_absolute()),
+        Err(error) => assert!(!error.to_string().contains('\n') && !error.hint().is_empty()),
+    }
+}
+
+/// Text of another program reads the same however it is cut, and ends its last line.
+fn overheard(bytes: &[u8]) {
+    let shown = |size: usize| {
+        let mut overheard = Overheard::default();
+        let mut shown: String = bytes.chunks(size).map(|piece| overheard.pass(piece)).collect();
+        shown.push_str(&overheard.end());
+        shown
+    };
+    let whole = shown(bytes.len().max(1));
+    assert_eq!(whole, shown(1));
+    assert_eq!(whole, shown(3));
+    assert!(whole.is_empty() || whole.ends_with(['\n', '\r']));
+    let ours = |line: &str| line.trim_start().starts_with(['{', '[']);
+    assert!(!whole.lines().any(ours), "{whole:?}");
+}
+
+/// Nothing breaks out of its line or its quotes, and a shell reads one word.
+fn quoted(bytes: &[u8]) {
+    let text = bytes.to_str_lossy();
+    let line = quote::one_line(&text);
+    assert!(!line.contains(char::is_control) && !line.contains("\"\"\""));
+    assert!(quote::cut(&text, 20).len() <= 20);
+    let quoted = quote::quoted(&text);
+    assert_eq!(quoted.matches('"').count(), 2);
+    let word = quote::shell_word(&text);
+    let within = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\''));
+    match within {
+        Some(within) => assert!(!within.replace(r"'\''", "").contains('\'')),
+        None => assert!(!word.is_empty() && !word.contains([' ', '$', '`', '\\', ';', '\''])),
     }
 }
 

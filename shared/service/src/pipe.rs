@@ -180,7 +180,10 @@ fn read_first_line(stream: &mut dyn Read) -> io::Result<Vec<u8>> {
 }
 
 /// Reads past an advertisement; whether it was whole.
-pub(crate) fn skip_advertisement(stream: &mut dyn Read) -> io::Result<bool> {
+///
+/// # Errors
+/// Those of the stream.
+pub fn skip_advertisement(stream: &mut dyn Read) -> io::Result<bool> {
     loop {
         let mut packet = Vec::new();
         if !read_packet(stream, &mut packet)? {
