@@ -18,7 +18,7 @@ use crate::config::{Format, RepoConfig};
 use crate::config_file::ConfigFile;
 use crate::error::{Doing, StoreError};
 use crate::git::{self, Git};
-use crate::maintain::{self, Settled};
+use crate::maintain::{self, Folded};
 use crate::objects::{self, Database, Objects};
 use crate::polls::Polls;
 use crate::quarantine::Quarantine;
@@ -70,7 +70,7 @@ pub struct Store {
     answers: Arc<Shelf>,
     reach: Reach,
     polls: Polls,
-    settled: Settled,
+    folded: Folded,
     writer: Option<Writer>,
 }
 
@@ -140,7 +140,7 @@ impl Store {
             answers: Shelf::new(common_dir.join("zit")),
             reach: Reach::default(),
             polls: Polls::default(),
-            settled: Settled::default(),
+            folded: Folded::default(),
             writer: (access == Access::Referee)
                 .then(|| Writer::open(&common_dir, kind, storage, &config))
                 .transpose()?,
@@ -350,8 +350,8 @@ impl Store {
     }
 
     /// What maintenance left.
-    pub(crate) fn settled(&self) -> &Settled {
-        &self.settled
+    pub(crate) fn folded(&self) -> &Folded {
+        &self.folded
     }
 
     /// An error for a store that was opened for reading.

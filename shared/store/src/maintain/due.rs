@@ -16,7 +16,7 @@ const MAX_LOOSE_REFS: usize = 200;
 
 /// What the last run left.
 #[derive(Default)]
-pub(crate) struct Settled {
+pub(crate) struct Folded {
     n_asked: AtomicU32,
     n_packs: AtomicUsize,
 }
@@ -27,14 +27,14 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the configuration cannot be read.
     pub fn is_maintenance_due(&self) -> Result<bool, StoreError> {
-        let asked = self.settled().n_asked.fetch_add(1, Ordering::Relaxed);
+        let asked = self.folded().n_asked.fetch_add(1, Ordering::Relaxed);
         if !asked.is_multiple_of(ASKED_PER_LOOK) {
             return Ok(false);
         }
         let limits = self.config()?.maintenance;
         let Some(limits) = limits else { return Ok(false) };
         // Packs that a run could not fold are no reason for another one.
-        let left = self.settled().n_packs.load(Ordering::Relaxed);
+        let left = self.folded().n_packs.load(Ordering::Relaxed);
         let too_many = limits.max_packs.max(left + limits.max_packs.div_ceil(2));
         let packs = limits.max_packs > 0 && n_packs(&self.objects_dir()) >= too_many;
         Ok(packs
@@ -42,8 +42,8 @@ impl Store {
             || n_loose_refs(&self.common_dir().join("refs")) >= MAX_LOOSE_REFS)
     }
 
-    pub(super) fn note_settled(&self) {
-        self.settled().n_packs.store(n_packs(&self.objects_dir()), Ordering::Relaxed);
+    pub(super) fn note_folded(&self) {
+        self.folded().n_packs.store(n_packs(&self.objects_dir()), Ordering::Relaxed);
     }
 }
 

@@ -25,7 +25,7 @@ use crate::git::{Finished, Git, GitError};
 use crate::refs::Form;
 use crate::store::Store;
 
-pub(crate) use self::due::Settled;
+pub(crate) use self::due::Folded;
 pub(crate) use self::mark::recover;
 
 /// What became of a run.
@@ -53,7 +53,7 @@ impl Store {
         }
         let run = self.run_steps(stop, &mark);
         mark.release();
-        self.note_settled();
+        self.note_folded();
         match run {
             // Whatever an ended program says is of no interest.
             _ if stop.is_asked() => Ok(Maintained::Stopped),
