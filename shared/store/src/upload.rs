@@ -52,6 +52,8 @@ pub struct UploadPack {
 
 /// One exchange under way: the request goes in, the answer is read. Dropping it ends the program.
 pub struct PackStream {
+    /// Which program of git's it is.
+    program: &'static str,
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
@@ -75,7 +77,8 @@ impl PackSource for UploadPack {
             backlog.show()?;
         }
         // Whoever serves a repository has decided to trust it, whoever owns its files.
-        let mut git = Git::at(&self.git_dir, &["safe.directory=*"], "upload-pack").arg("--strict");
+        let program = "upload-pack";
+        let mut git = Git::at(&self.git_dir, &["safe.directory=*"], program).arg("--strict");
         git = match version {
             ProtocolVersion::V0 => git,
             ProtocolVersion::V1 => git.env("GIT_PROTOCOL", "version=1"),
@@ -86,21 +89,22 @@ impl PackSource for UploadPack {
             Exchange::Respond => git.arg("--stateless-rpc"),
             Exchange::Converse => git,
         };
-        let mut child = git.arg("--").arg(&self.git_dir).spawn()?;
-        let (stdin, stdout, stderr) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        Ok(PackStream { child, stdin, stdout, stderr })
+        Ok(PackStream::of(program, git.arg("--").arg(&self.git_dir).spawn()?))
     }
 }
 
 impl PackStream {
     /// Stock git's `upload-archive`, for one request.
     pub(crate) fn archive(git_dir: &Path) -> Result<Self, StoreError> {
-        let git = Git::at(git_dir, &["safe.directory=*"], "upload-archive");
-        let mut child = git.arg(git_dir).spawn()?;
+        let program = "upload-archive";
+        let git = Git::at(git_dir, &["safe.directory=*"], program);
+        Ok(Self::of(program, git.arg(git_dir).spawn()?))
+    }
+
+    fn of(program: &'static str, mut child: Child) -> Self {
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        Ok(Self { child, stdin, stdout, stderr })
+        Self { program, child, stdin, stdout, stderr }
     }
 
     /// Where the request goes. Drop it to end the request. `None` the second time.
@@ -114,7 +118,7 @@ impl PackStream {
     /// [`StoreError::Git`] with what git said when it failed.
     pub fn finish(mut self) -> Result<(), StoreError> {
         drop((self.stdin.take(), self.stdout.take()));
-        let command = || "upload-pack".to_owned();
+        let command = || self.program.to_owned();
         let lost = |source| GitError::Pipe { command: command(), source };
         let stderr = read_start(self.stderr.take()).map_err(lost)?;
         let status = self.child.wait().map_err(lost)?;
