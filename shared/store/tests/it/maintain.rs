@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zit_model::Oid;
 use zit_store::{
@@ -209,7 +209,9 @@ fn a_run_that_is_killed_in_the_middle_of_a_step_leaves_nothing_and_loses_nothing
         child.wait().unwrap();
         // What outlives its parent for a moment holds the mark for that moment.
         let store = repo.referee();
+        let deadline = Instant::now() + Duration::from_mins(1);
         while store.maintain(&Stop::default()).unwrap() == Maintained::Busy {
+            assert!(Instant::now() < deadline, "round {round}: what was killed is still at work");
             std::thread::yield_now();
         }
         assert_eq!(leftovers(&repo), Vec::<String>::new(), "round {round}");
