@@ -505,6 +505,9 @@ pub(crate) fn time(duration: Duration) -> String {
 }
 
 #[cfg(test)]
+mod guide;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
