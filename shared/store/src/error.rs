@@ -62,8 +62,13 @@ pub enum StoreError {
     #[error("{} is not the repository that was opened", .0.display())]
     Gone(PathBuf),
     /// Refs whose files do not follow yet, because another program holds them.
-    #[error("{0} refs wait for their locks")]
-    Unsettled(usize),
+    #[error("{n_refs} refs wait for their locks: {first}")]
+    Unsettled {
+        /// How many.
+        n_refs: usize,
+        /// What keeps the first of them.
+        first: String,
+    },
     /// The journal could not do its part.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -158,26 +163,28 @@ impl StoreError {
             Self::NotOurs(_) => {
                 Some("if you trust its owner: git config --global --add safe.directory <path>")
             }
-            Self::Locked(_) => Some("remove the lock file if no git program is running"),
+            Self::Locked(_) | Self::Unsettled { .. } => {
+                Some("remove the lock file if no git program is running")
+            }
+            Self::Gone(_) => Some("open it again, where it is now"),
+            Self::Dangling { .. } => Some("name a branch with `git symbolic-ref`"),
+            Self::MissingObject(_)
+            | Self::WrongKind { .. }
+            | Self::Object { .. }
+            | Self::OpenObjects { .. } => Some(
+                "`git fsck` in the repository says what else is damaged; restore it from a copy",
+            ),
+            Self::TooManyChanges(_) | Self::TooManyCommits(_) => Some("push in several steps"),
+            Self::Thread(_) => Some("raise the limit of processes, or ask for less at once"),
+            Self::Answer { .. } => Some("fetch again"),
             Self::Journal(error) => error.hint(),
             Self::Unrelated { .. } => Some("rebase onto the branch it is to land on"),
             Self::Io { .. }
             | Self::Unsupported { .. }
             | Self::ReadOnly(_)
-            | Self::Gone(_)
-            | Self::Unsettled(_)
             | Self::Damaged { .. }
-            | Self::Dangling { .. }
-            | Self::MissingObject(_)
-            | Self::WrongKind { .. }
             | Self::TooLarge { .. }
-            | Self::Object { .. }
             | Self::WriteObject(_)
-            | Self::OpenObjects { .. }
-            | Self::TooManyChanges(_)
-            | Self::TooManyCommits(_)
-            | Self::Thread(_)
-            | Self::Answer { .. }
             | Self::Git(_) => None,
         }
     }

@@ -1,6 +1,7 @@
 //! One round: objects and refs into their files, in an order that stock git may watch.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,20 +18,34 @@ use crate::fsio;
 use crate::refs::Storage;
 use crate::tx::{Lock, LockError, PackedLock, remove_empty_parents};
 
+/// Refs that something is in the way of.
+#[derive(Default)]
+pub(super) struct Unpaid {
+    pub(super) refs: BTreeMap<RefName, Option<Oid>>,
+    /// What is in the way of the first.
+    pub(super) first: String,
+}
+
+impl Unpaid {
+    pub(super) fn add(&mut self, name: &RefName, new: Option<Oid>, error: &dyn Display) {
+        tracing::debug!(%name, %error, "a ref waits");
+        if self.refs.is_empty() {
+            self.first = error.to_string();
+        }
+        self.refs.insert(name.clone(), new);
+    }
+}
+
 impl Backlog {
     /// Pays; what comes back are the refs that something is in the way of.
-    pub(super) fn pay(
-        &self,
-        debt: &Debt,
-        packer: &mut Packer,
-    ) -> Result<BTreeMap<RefName, Option<Oid>>, StoreError> {
+    pub(super) fn pay(&self, debt: &Debt, packer: &mut Packer) -> Result<Unpaid, StoreError> {
         self.check_place()?;
         packer.sharing = self.config.current()?.sharing;
         packer.write(&debt.objects, debt.seq)?;
         crash_point("settle.objects");
         let unpaid = self.write_refs(&debt.refs)?;
         crash_point("settle.refs");
-        if unpaid.is_empty() {
+        if unpaid.refs.is_empty() {
             // Without a boot to name, the mark is read as none.
             let boot = boot_id().unwrap_or_default();
             Mark { boot, seq: debt.seq, folder: self.id }.write(&self.git_dir)?;
@@ -39,12 +54,9 @@ impl Backlog {
         Ok(unpaid)
     }
 
-    fn write_refs(
-        &self,
-        refs: &BTreeMap<RefName, Option<Oid>>,
-    ) -> Result<BTreeMap<RefName, Option<Oid>>, StoreError> {
+    fn write_refs(&self, refs: &BTreeMap<RefName, Option<Oid>>) -> Result<Unpaid, StoreError> {
         if refs.is_empty() {
-            return Ok(BTreeMap::new());
+            return Ok(Unpaid::default());
         }
         let config = self.config.current()?;
         let folder = folder(&self.git_dir);
@@ -56,7 +68,7 @@ impl Backlog {
         if self.storage == Storage::Reftable {
             return self.write_tables(&folder, refs);
         }
-        let mut unpaid = BTreeMap::new();
+        let mut unpaid = Unpaid::default();
         let mut deleted = Vec::new();
         for (name, new) in refs {
             let Some(oid) = new else {
@@ -64,16 +76,15 @@ impl Backlog {
                 continue;
             };
             if let Err(error) = self.write_ref(&folder, name, *oid, config.ref_lock_wait) {
-                tracing::debug!(%name, %error, "a ref waits");
-                unpaid.insert(name.clone(), *new);
+                unpaid.add(name, *new, &error);
             }
         }
         let waits = (config.ref_lock_wait, config.packed_refs_wait);
-        let left = self.delete_refs(&folder, &deleted, waits).unwrap_or_else(|error| {
-            tracing::debug!(%error, "refs wait to be deleted");
-            deleted
-        });
-        unpaid.extend(left.into_iter().map(|name| (name.clone(), None)));
+        if let Err(error) = self.delete_refs(&folder, &deleted, waits, &mut unpaid) {
+            for name in deleted {
+                unpaid.add(name, None, &error);
+            }
+        }
         Ok(unpaid)
     }
 
@@ -94,15 +105,16 @@ impl Backlog {
         lock.publish()
     }
 
-    /// As stock git deletes: both locks, then the packed line, then the file. What comes back could not be locked.
-    fn delete_refs<'a>(
+    /// As stock git deletes: both locks, then the packed line, then the file. A file that cannot be locked is left unpaid.
+    fn delete_refs(
         &self,
         folder: &Path,
-        names: &[&'a RefName],
+        names: &[&RefName],
         (wait, packed_wait): (Duration, Duration),
-    ) -> Result<Vec<&'a RefName>, StoreError> {
+        unpaid: &mut Unpaid,
+    ) -> Result<(), StoreError> {
         if names.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let lock =
             self.lock(folder, "packed", b"", self.git_dir.join("packed-refs"), packed_wait)?;
@@ -112,15 +124,12 @@ impl Backlog {
         fsio::remove_file(&next)?;
         packed.write_next(next, &deleted)?;
         packed.publish()?;
-        let mut left = Vec::new();
-        for &name in names {
+        for name in names {
             if let Err(error) = self.delete_file(folder, name, wait) {
-                tracing::debug!(%name, %error, "a ref waits to be deleted");
-                left.push(name);
+                unpaid.add(name, None, &error);
             }
         }
-        packed.release()?;
-        Ok(left)
+        packed.release()
     }
 
     fn delete_file(&self, folder: &Path, name: &RefName, wait: Duration) -> Result<(), StoreError> {

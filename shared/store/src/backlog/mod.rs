@@ -180,16 +180,16 @@ impl Backlog {
                 let objects =
                     debt.objects.keys().filter(|id| !state.debt.objects.contains_key(*id));
                 self.pending.remove(objects);
-                if unpaid.is_empty() {
+                if unpaid.refs.is_empty() {
                     state.settled = debt.seq;
                     return Ok(());
                 }
                 let later = std::mem::take(&mut state.debt);
-                let n_unpaid = unpaid.len();
+                let (n_refs, first) = (unpaid.refs.len(), unpaid.first);
                 let (kept, seq) = (debt.kept, debt.seq);
-                state.debt = Debt { refs: unpaid, kept, seq, ..Debt::default() };
+                state.debt = Debt { refs: unpaid.refs, kept, seq, ..Debt::default() };
                 state.debt.add(later);
-                Err(StoreError::Unsettled(n_unpaid))
+                Err(StoreError::Unsettled { n_refs, first })
             }
             Err(error) => {
                 let later = std::mem::replace(&mut state.debt, debt);
@@ -217,8 +217,8 @@ impl Backlog {
     /// Pays for a program of git that is about to look. What another program holds it does without.
     pub(crate) fn show(&self) -> Result<(), StoreError> {
         match self.settle() {
-            Err(StoreError::Unsettled(n_refs)) => {
-                tracing::debug!(n_refs, "a program of git sees old values");
+            Err(error @ StoreError::Unsettled { .. }) => {
+                tracing::debug!(%error, "a program of git sees old values");
                 Ok(())
             }
             settled => settled,
@@ -253,7 +253,13 @@ impl Backlog {
         let mut wait = GATHER;
         loop {
             self.gather(wait);
-            wait = match self.settle().and_then(|()| self.checkpoint_if_due()) {
+            let settled = self.settle();
+            // A lock in the way of some refs is no reason to keep what is in files already.
+            let checked = match settled {
+                Ok(()) | Err(StoreError::Unsettled { .. }) => self.checkpoint_if_due(),
+                Err(_) => Ok(()),
+            };
+            wait = match settled.and(checked) {
                 Ok(()) => GATHER,
                 Err(error) => {
                     tracing::warn!(

@@ -10,6 +10,7 @@ use bstr::ByteSlice as _;
 use zit_model::{Oid, RefName};
 
 use super::Backlog;
+use super::files::Unpaid;
 use crate::error::StoreError;
 use crate::git::GitError;
 use crate::refs::TABLES;
@@ -25,20 +26,24 @@ impl Backlog {
         &self,
         folder: &Path,
         refs: &BTreeMap<RefName, Option<Oid>>,
-    ) -> Result<BTreeMap<RefName, Option<Oid>>, StoreError> {
+    ) -> Result<Unpaid, StoreError> {
         // Those that go make way, where one is a folder of another.
         let (gone, kept): (Vec<Owed<'_>>, Vec<Owed<'_>>) =
             refs.iter().map(|(name, new)| (name, *new)).partition(|(_, new)| new.is_none());
         let rounds =
             if make_way(&gone, &kept) { vec![gone, kept] } else { vec![[gone, kept].concat()] };
-        let mut unpaid = BTreeMap::new();
+        let mut unpaid = Unpaid::default();
         let mut rounds = rounds.into_iter().rev().collect::<Vec<_>>();
         while let Some(round) = rounds.pop() {
             let Err(error) = self.write_round(folder, &round)? else { continue };
-            let is_locked = lock_path(&self.git_dir.join(TABLES)).exists();
-            if is_locked || round.len() < 2 {
-                tracing::debug!(%error, refs = round.len(), "refs wait");
-                unpaid.extend(round.into_iter().map(|(name, new)| (name.clone(), new)));
+            let lock = lock_path(&self.git_dir.join(TABLES));
+            if lock.exists() {
+                let error = StoreError::Locked(lock);
+                for (name, new) in round {
+                    unpaid.add(name, new, &error);
+                }
+            } else if let [(name, new)] = round[..] {
+                unpaid.add(name, new, &error);
             } else {
                 let (first, second) = round.split_at(round.len() / 2);
                 rounds.extend([second.to_vec(), first.to_vec()]);

@@ -96,7 +96,7 @@ fn a_deferred_ref_that_something_is_in_the_way_of_waits_alone() {
     repo.git(&["update-ref", "refs/zit/claims/b/c", &a.to_string()]);
     let names = ["refs/zit/claims/a", "refs/zit/claims/b", "refs/zit/claims/d"];
     store.prepare(&names.map(|name| create(name, a))).unwrap().commit(draft(), Vec::new()).unwrap();
-    assert!(matches!(store.settle(), Err(StoreError::Unsettled(1))));
+    assert!(matches!(store.settle(), Err(StoreError::Unsettled { n_refs: 1, .. })));
     assert!(repo.git_refs().contains_key("refs/zit/claims/d"));
     repo.git(&["update-ref", "-d", "refs/zit/claims/b/c"]);
     store.settle().unwrap();

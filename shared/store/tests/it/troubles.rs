@@ -210,3 +210,29 @@ fn a_mark_of_a_journal_that_is_gone_settles_nothing_of_the_next() {
     std::fs::write(repo.path.join("zit/settled"), mark).unwrap();
     assert_eq!(repo.referee().find_ref(&name("refs/zit/claims/k")).unwrap(), Some(k));
 }
+
+#[test]
+fn a_lock_that_stays_keeps_only_what_comes_after_it_from_a_checkpoint_and_is_named() {
+    let repo = Repo::new();
+    let store = repo.referee();
+    write(&store, "refs/zit/claims/a");
+    store.settle().unwrap();
+    assert!(!has_checkpoint(&repo));
+    std::fs::write(repo.path.join("refs/zit/claims/b.lock"), "").unwrap();
+    write(&store, "refs/zit/claims/b");
+    // More than is journaled between two checkpoints.
+    for n in 0..9 {
+        let (oid, made) = document(&store, &format!("{n}").repeat(1_000_000));
+        let update = [create(&format!("refs/zit/claims/c{n}"), oid)];
+        let prepared = store.prepare_seeing(&update, &[&made.objects()]).unwrap();
+        prepared.commit(draft(), vec![made]).unwrap();
+    }
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while !has_checkpoint(&repo) {
+        assert!(Instant::now() < deadline, "no checkpoint is taken");
+        std::thread::yield_now();
+    }
+    let error = store.settle().unwrap_err();
+    assert!(error.to_string().contains("refs/zit/claims/b.lock"), "{error}");
+    assert!(error.hint().is_some());
+}
