@@ -27,9 +27,6 @@ use crate::socket::Door;
 /// How long a command on this machine that has a repository open is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What may follow a URL's path to make a git directory, in the order tried. Source: git's `path.c`, `enter_repo`.
-const SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];
-
 /// The file that marks a repository for export. Source: `git-http-backend`.
 const EXPORT_OK: &str = "git-daemon-export-ok";
 
@@ -201,7 +198,7 @@ impl Registry {
 
     /// Remembers where a name leads.
     fn note(&self, name: &RepositoryPath, slot: &Slot) {
-        let paths = SUFFIXES.map(|suffix| {
+        let paths = local::SUFFIXES.map(|suffix| {
             let mut path = self.root.join(name.as_path()).into_os_string();
             path.push(suffix);
             PathBuf::from(path)
@@ -289,7 +286,7 @@ impl Open {
 
 /// Finds the git directory that `name` names below `root`, its symbolic links followed; `None` when there is none.
 fn resolve(root: &Path, name: &RepositoryPath) -> io::Result<Option<PathBuf>> {
-    for suffix in SUFFIXES {
+    for suffix in local::SUFFIXES {
         let mut path = root.join(name.as_path()).into_os_string();
         path.push(suffix);
         let path = match Path::new(&path).canonicalize() {

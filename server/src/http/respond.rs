@@ -121,19 +121,14 @@ impl EdgeError {
             Self::Registry(RegistryError::Absent(_)) => {
                 Some("create it on the server with `zit-server init <path>`")
             }
-            Self::Registry(RegistryError::Open { source: RefereeError::Store(error), .. }) => {
+            Self::Registry(RegistryError::Open { source: error, .. }) | Self::Referee(error) => {
                 error.hint()
             }
+            Self::Store(error) => error.hint(),
             Self::Closed(error) => error.hint(),
-            Self::Registry(
-                RegistryError::NotExported(_)
-                | RegistryError::Open { .. }
-                | RegistryError::Look { .. },
-            )
+            Self::Registry(RegistryError::NotExported(_) | RegistryError::Look { .. })
             | Self::Body(_)
             | Self::Encoding(_)
-            | Self::Referee(_)
-            | Self::Store(_)
             | Self::File(_)
             | Self::Panicked => None,
         }

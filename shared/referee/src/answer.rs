@@ -118,20 +118,7 @@ impl PushAnswer {
     ) -> Self {
         let told = chain(error);
         let mut envelope = Envelope::new(Word::Refused, &told);
-        let hint = match error {
-            RefereeError::Pack(error) => error.hint(),
-            RefereeError::Store(error) => error.hint(),
-            RefereeError::Unflushed(error) => error.hint(),
-            RefereeError::Declined => {
-                Some("the repository's reference-transaction hook refuses it; ask who keeps it")
-            }
-            RefereeError::Contended
-            | RefereeError::Busy
-            | RefereeError::Suspect
-            | RefereeError::Closed
-            | RefereeError::Thread(_) => None,
-        };
-        envelope.details.extend(hint.map(Line::new));
+        envelope.details.extend(error.hint().map(Line::new));
         let (unpack, reason) = match error {
             RefereeError::Pack(_) => (Err(told), "unpacker error"),
             RefereeError::Declined => (Ok(()), "ref updates aborted by hook"),

@@ -36,3 +36,25 @@ pub enum RefereeError {
     #[error("cannot start a thread for the repository")]
     Thread(#[source] io::Error),
 }
+
+impl RefereeError {
+    /// What to do about it, where there is something to do that the error itself does not say.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::Pack(error) => error.hint(),
+            Self::Unflushed(error) => error.hint(),
+            Self::Declined => {
+                Some("the repository's reference-transaction hook refuses it; ask who keeps it")
+            }
+            Self::Contended => Some(
+                "an administrator runs `zit-hook install` there, so that git leaves them alone",
+            ),
+            Self::Closed => Some("ask again: the next request opens it"),
+            Self::Thread(_) => Some("raise the limit of processes, or ask for less at once"),
+            // They say themselves that the push is to be repeated.
+            Self::Busy | Self::Suspect => None,
+        }
+    }
+}

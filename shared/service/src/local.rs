@@ -32,7 +32,7 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: std::ops::Range<u64> = 2..20;
 
 /// What may follow a path to make a git directory, in the order tried. Source: git's `path.c`, `enter_repo`.
-const SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];
+pub const SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];
 
 /// Why a repository cannot be reached.
 #[derive(Debug, thiserror::Error)]
@@ -69,10 +69,11 @@ impl LocalError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Referee(RefereeError::Store(error)) => error.hint(),
+            Self::Referee(error) => error.hint(),
             Self::OthersServer(_) => Some("push to that server by its address"),
             Self::Busy(_) => Some("another push is still at work there; try again"),
-            Self::Referee(_) | Self::Unwritable { .. } | Self::Socket { .. } => None,
+            Self::Unwritable { .. } => Some("ask its owner, or push to its server by address"),
+            Self::Socket { .. } => Some("try again once it answers, or push to it by address"),
         }
     }
 }
