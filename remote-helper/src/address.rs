@@ -141,6 +141,21 @@ impl Remote {
     }
 }
 
+impl Remote {
+    /// The address as it is shown to people, without a password.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        quote::one_line(&match self {
+            Self::Server(address) => format!("{address:?}"),
+            Self::Path(path) => path.display().to_string(),
+            Self::Ssh(SshAddress { destination, path, .. }) => {
+                let slash = if path.as_bytes().starts_with(b"/") { "" } else { "/" };
+                format!("ssh://{destination}{slash}{}", path.to_string_lossy())
+            }
+        })
+    }
+}
+
 impl SshAddress {
     /// `[user@]host`, as ssh takes it; never an option.
     #[must_use]

@@ -1,21 +1,29 @@
-//! The verbs of `git zit`: what two commits of a local repository touch, and whether changes compose.
+//! The verbs of `git zit`: what two commits of a local repository touch, whether changes compose, and what stands in the
+//! repository of a remote.
 //!
-//! [`main`] reads the arguments, finds the repository, asks the referee's footprints, prints. Nothing is written to the
-//! repository and no server is asked.
+//! [`main`] reads the arguments, finds the repository, asks the referee's footprints or the remote, prints. Nothing is
+//! written to the repository.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Parser, Subcommand};
+use clap::{Args as Arguments, Parser, Subcommand};
 use zit_footprint::Footprint;
 use zit_model::Oid;
 use zit_referee::footprints::Footprinter;
 use zit_store::{Access, Objects, Store, StoreError};
 
+use crate::address::{AddressError, Remote};
+use crate::channel::{self, ChannelError};
 use crate::git::{self, GitError};
+use crate::identity::{Identity, IdentityError};
+use crate::read::{self, ReadError};
 use crate::report::{self, Judgement};
+use crate::standing::{self, Part};
+use crate::transport::SETTINGS;
 
 /// Exit code for changes that do not compose.
 const CONFLICT: u8 = 1;
@@ -23,7 +31,7 @@ const CONFLICT: u8 = 1;
 /// Exit code for everything that prevented an answer, as clap's own for bad arguments.
 const ERROR: u8 = 2;
 
-/// See what changes touch and whether they compose
+/// See what changes touch, whether they compose, and what other agents are at
 #[derive(Parser)]
 #[command(name = "git zit", bin_name = "git zit", version)]
 struct Args {
@@ -46,6 +54,16 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Show what has landed, who holds what, and who works on what at a remote
+    Status(Where),
+    /// List the claims at a remote
+    ///
+    /// One line for each: the resource, its agent and item, the length of its lease, its epoch, and the agent's intent.
+    Claims(Where),
+    /// List the open work at a remote
+    ///
+    /// One line for each item: its agent, its id, the ref and commit it is at, and the agent's intent.
+    Items(Where),
     /// Tell whether two changes of the same base compose
     ///
     /// Compares their footprints as an accept does. Two edits of prose or of imports are left to git's text merge,
@@ -65,6 +83,17 @@ enum Verb {
     },
 }
 
+/// Which remote, and how it is told.
+#[derive(Arguments)]
+struct Where {
+    /// Remote to ask [default: the one that the current branch follows, else origin]
+    #[arg(long, value_name = "NAME")]
+    remote: Option<String>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+}
+
 /// Why a verb has no answer.
 #[derive(Debug, thiserror::Error)]
 enum CliError {
@@ -72,6 +101,16 @@ enum CliError {
     Git(#[from] GitError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("cannot ask a remote")]
+    NoRemote(#[source] GitError),
+    #[error("cannot ask remote {name}")]
+    Address { name: String, source: AddressError },
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error("cannot reach remote {name} at {url}")]
+    Channel { name: String, url: String, source: Box<ChannelError> },
+    #[error("cannot read remote {name} at {url}")]
+    Read { name: String, url: String, source: Box<ReadError> },
     #[error("cannot write the answer")]
     Write(#[from] io::Error),
 }
@@ -83,6 +122,11 @@ impl CliError {
                 Some("fetch it first, or check its name with git log")
             }
             Self::Store(error) => error.hint(),
+            Self::NoRemote(_) => Some("name one of git remote with --remote"),
+            Self::Address { source, .. } => Some(source.hint()),
+            Self::Identity(error) => Some(error.hint()),
+            Self::Channel { source, .. } => source.hint(),
+            Self::Read { .. } => Some("see whether git can: git ls-remote <remote> 'refs/zit/*'"),
             Self::Git(_) | Self::Write(_) => None,
         }
     }
@@ -93,6 +137,9 @@ impl CliError {
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let answered = match Args::parse_from(args).verb {
         Verb::Footprint { base, tip, json } => footprint(&base, &tip, json),
+        Verb::Status(place) => standing(&place, Part::Status),
+        Verb::Claims(place) => standing(&place, Part::Claims),
+        Verb::Items(place) => standing(&place, Part::Items),
         Verb::Judge { base, mine, theirs, json } => judge(&base, &mine, &theirs, json),
     };
     match answered {
@@ -132,6 +179,34 @@ fn judge(
     let judgement = Judgement::of(&mine, &theirs);
     print(&if json { judgement.to_json() } else { judgement.to_text() })?;
     Ok(if judgement.composes() { ExitCode::SUCCESS } else { ExitCode::from(CONFLICT) })
+}
+
+/// Asks a remote what stands there.
+fn standing(place: &Where, part: Part) -> Result<ExitCode, CliError> {
+    let name = place.remote.clone().map_or_else(git::default_remote, Ok)?;
+    let url = git::remote_url(&name).map_err(CliError::NoRemote)?;
+    // Git takes the first part off before it starts the helper.
+    let url = url.as_bytes().strip_prefix(b"zit::").map_or(url.as_os_str(), OsStr::from_bytes);
+    let at = |source| CliError::Address { name: name.clone(), source };
+    let remote = Remote::parse(url).map_err(at)?;
+    let config = git::config_matching(SETTINGS)?;
+    let env = |name: &str| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned());
+    let identity = Identity::read(env, |key| config.get(key).cloned())?;
+    let url = remote.shown();
+    let channel = channel::open(&name, &remote, &identity, &config).map_err(|source| {
+        CliError::Channel { name: name.clone(), url: url.clone(), source: Box::new(source) }
+    })?;
+    let standing = read::standing(channel, &url).map_err(|source| CliError::Read {
+        name: name.clone(),
+        url: url.clone(),
+        source: Box::new(source),
+    })?;
+    print(&if place.json {
+        standing::json(&standing, part, &name)
+    } else {
+        standing::text(&standing, part)
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The repository that the program was started in.

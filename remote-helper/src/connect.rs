@@ -66,7 +66,7 @@ impl ConnectError {
 }
 
 impl Identified<'_> {
-    fn hello(&self, service: Service) -> Hello {
+    pub(crate) fn hello(&self, service: Service) -> Hello {
         let version = match self.config.get("protocol.version").map(String::as_str) {
             Some("0") => ProtocolVersion::V0,
             Some("1") => ProtocolVersion::V1,

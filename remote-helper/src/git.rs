@@ -13,6 +13,8 @@ use std::process::{Command, Output};
 
 use zit_model::{Oid, quote};
 
+use crate::address::Address;
+
 /// The environment variables that carry the values of settings into git.
 const SETTING: &str = "ZIT_SETTING_";
 
@@ -48,11 +50,53 @@ pub enum GitError {
 #[must_use]
 pub fn become_git(settings: &[(String, String)], args: &[OsString]) -> GitError {
     let mut command = git();
+    configure(&mut command, settings);
+    GitError::Start(command.args(args).exec())
+}
+
+/// Git's own transport for the server at `address`, which git knows as `name`, with settings, keys and values.
+#[must_use]
+pub fn remote_http(name: &str, address: &Address, settings: &[(String, String)]) -> Command {
+    let mut command = git();
+    configure(&mut command, settings);
+    command.args(["-c", "protocol.version=2"]);
+    command.arg(format!("remote-{}", address.scheme().as_str())).arg(name).arg(address.to_string());
+    command
+}
+
+fn configure(command: &mut Command, settings: &[(String, String)]) {
     for (n, (key, value)) in settings.iter().enumerate() {
         // Of `<key>=<variable>` git takes the last '=' as the border, so an address may hold others.
         command.arg(format!("--config-env={key}={SETTING}{n}")).env(format!("{SETTING}{n}"), value);
     }
-    GitError::Start(command.args(args).exec())
+}
+
+/// The remote that the branch checked out here follows; `origin` when it follows none.
+///
+/// # Errors
+/// [`GitError`] when git cannot be run.
+pub fn default_remote() -> Result<String, GitError> {
+    let branch = answer(git().args(["symbolic-ref", "--quiet", "--short", "HEAD"]))?;
+    let branch = String::from_utf8_lossy(&branch.stdout).trim_end().to_owned();
+    let key = format!("branch.{branch}.remote");
+    let remote = answer(git().args(["config", "--get", &key]))?;
+    let remote = String::from_utf8_lossy(&remote.stdout).trim_end().to_owned();
+    // A lone dot is this repository itself.
+    Ok(if remote.is_empty() || remote == "." { "origin".to_owned() } else { remote })
+}
+
+/// The address that git fetches from for a remote.
+///
+/// # Errors
+/// [`GitError::Failed`] when there is no such remote.
+pub fn remote_url(name: &str) -> Result<OsString, GitError> {
+    let output = answer(git().args(["remote", "get-url", "--", name]))?;
+    if !output.status.success() {
+        return Err(failed(&output));
+    }
+    let mut url = output.stdout;
+    url.pop_if(|byte| *byte == b'\n');
+    Ok(OsString::from_vec(url))
 }
 
 /// The settings whose keys match `pattern`, by lower-case key; of repeated ones the last.

@@ -10,19 +10,23 @@
 //! - [`transport`]: hands the connection of a server to git's own HTTP transport, with that identity in headers.
 //! - [`connect`]: carries a connection itself: to a repository on this machine, refereed here or by the server that has
 //!   it open; or to [`ssh`], to `zit-server` on another machine.
-//! - [`cli`]: the verbs, on commits of a local repository; [`report`] is what they print.
+//! - [`cli`]: the verbs. On commits of a local repository, [`report`] is what they print; of a remote one, which
+//!   [`read`] asks over a [`channel`], it is [`standing`].
 //! - [`git`]: the one place that starts git.
 //!
 //! Invariant: as the helper, this program writes nothing to standard output but the helper protocol.
 //! Invariant: nothing here judges. The verbs print what the referee's code computes.
 
 pub mod address;
+pub mod channel;
 pub mod cli;
 pub mod connect;
 pub mod git;
 pub mod identity;
+pub mod read;
 pub mod report;
 pub mod ssh;
+pub mod standing;
 pub mod transport;
 
 use std::error::Error;

@@ -53,7 +53,7 @@ impl TransportError {
 }
 
 /// The settings of git's that are looked at, all at once.
-const SETTINGS: &str = r"^(zit\.[^.]*|protocol\.version|core\.sshcommand|ssh\.variant)$";
+pub(crate) const SETTINGS: &str = r"^(zit\.[^.]*|protocol\.version|core\.sshcommand|ssh\.variant)$";
 
 /// Carries the connection for the remote and address in `args` to its end, or becomes who does.
 ///
@@ -86,7 +86,7 @@ fn become_http(name: OsString, address: &Address, identity: &Identity) -> GitErr
 }
 
 /// The settings, keys and values, that tell the server at `address`, and nobody else, who speaks.
-fn settings(address: &Address, identity: &Identity) -> Vec<(String, String)> {
+pub(crate) fn settings(address: &Address, identity: &Identity) -> Vec<(String, String)> {
     let mut settings: Vec<_> = identity
         .headers()
         .into_iter()

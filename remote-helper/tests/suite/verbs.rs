@@ -167,12 +167,15 @@ fn help_names_the_verbs() {
     let world = World::new();
     let help = git(&world).ok(["zit", "help"]);
     assert_snapshot!(help, @r"
-    See what changes touch and whether they compose
+    See what changes touch, whether they compose, and what other agents are at
 
     Usage: git zit <COMMAND>
 
     Commands:
       footprint  List what a change writes and reads, down to functions
+      status     Show what has landed, who holds what, and who works on what at a remote
+      claims     List the claims at a remote
+      items      List the open work at a remote
       judge      Tell whether two changes of the same base compose
       help       Print this message or the help of the given subcommand(s)
 

@@ -25,6 +25,7 @@ mod linear;
 mod live;
 mod maintenance;
 mod open_ends;
+mod reads;
 mod receiving;
 mod refs;
 mod reftable;
