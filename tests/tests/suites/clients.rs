@@ -31,12 +31,13 @@ fn clients_of_every_kind_share_one_repository_and_then_see_the_same() {
     let world = World::new();
     let bare = server::seeded(&world, "app.git", FILES);
     let server = Server::start(&world);
-    let clients = clients();
+    let (clients, reader) = (clients(), gix());
     std::thread::scope(|scope| {
+        let (world, server) = (&world, &server);
         for client in &clients {
-            let (world, server) = (&world, &server);
             scope.spawn(move || client.work(world, &server.seat(client.name, "app.git")));
         }
+        scope.spawn(|| reader.read(world, &server.url("app.git")));
     });
     bare.ok(["fsck", "--strict"]);
     for client in &clients {
@@ -44,7 +45,7 @@ fn clients_of_every_kind_share_one_repository_and_then_see_the_same() {
     }
     let expected = branches_and_tags(&bare);
     assert_eq!(expected.len(), 1 + 2 * clients.len(), "{expected:#?}");
-    for client in &clients {
+    for client in clients.iter().chain([&reader]) {
         assert_eq!(client.refs(&world), expected, "what {} sees", client.name);
         let fsck = world.git().at(client.name).run(["fsck", "--strict"]);
         assert!(fsck.is_ok(), "{}: {fsck}", client.name);
@@ -56,6 +57,12 @@ impl Client {
     fn work(&self, world: &World, url: &str) {
         let rounds = N_ROUNDS.to_string();
         self.run(world, "work", &[url, self.name, &rounds]);
+    }
+
+    /// What a client that cannot push does meanwhile.
+    #[track_caller]
+    fn read(&self, world: &World, url: &str) {
+        self.run(world, "read", &[url, &N_ROUNDS.to_string()]);
     }
 
     /// What the client sees after a fetch, sorted.
@@ -95,9 +102,22 @@ impl Client {
     }
 }
 
-fn clients() -> Vec<Client> {
+/// Where `./test` installs them.
+#[track_caller]
+fn installed() -> PathBuf {
     let installed = process::product_folder().parent().expect("target/<profile>").join("clients");
     assert!(installed.join("installed").is_file(), "no clients are installed: ./test");
+    installed
+}
+
+/// It cannot push.
+fn gix() -> Client {
+    let program = vec![installed().join("gix/debug/zit-client-gix")];
+    Client { name: "gix", program, env: vec![], sends_options: false }
+}
+
+fn clients() -> Vec<Client> {
+    let installed = installed();
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../e2e/clients");
     let git = |name, git: PathBuf, sends_options| Client {
         name,
