@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use zit_model::Oid;
 use zit_store::{Access, CRASH_POINTS, PackLimits, Store, StoreError};
@@ -192,21 +193,29 @@ fn the_lock_of_a_reftable_that_a_power_failure_left_is_removed_and_a_foreign_one
     let (repo, new) = repository_in(Repo::reftable());
     assert!(dies(&repo, PUSH, "tx.journaled"));
     let lock = repo.path.join("reftable/tables.list.lock");
-    // The program that held it has given up by then, or does now.
+    wait_until_gone(&lock);
     let mark = repo.path.join("zit/tx/tables-another-boot");
     std::fs::write(&mark, "").unwrap();
-    let _ = std::fs::remove_file(&lock);
     std::fs::hard_link(&mark, &lock).unwrap();
     assert_eq!(opened(&repo)["refs/heads/x"], new.to_string());
     let (repo, _) = repository_in(Repo::reftable());
     assert!(dies(&repo, ONE, "tx.journaled"));
     let lock = repo.path.join("reftable/tables.list.lock");
-    let _ = std::fs::remove_file(&lock);
+    wait_until_gone(&lock);
     std::fs::write(&lock, "").unwrap();
     let Err(error) = Store::open(&repo.path, Access::Referee) else { panic!("opened") };
     assert!(matches!(&error, StoreError::Locked(path) if *path == lock), "{error}");
     std::fs::remove_file(&lock).unwrap();
     opened(&repo);
+}
+
+/// Waits until the program that outlives whoever started it has committed or given up, and removed its lock.
+fn wait_until_gone(lock: &Path) {
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while lock.exists() {
+        assert!(Instant::now() < deadline, "{} stays", lock.display());
+        std::thread::yield_now();
+    }
 }
 
 #[test]
