@@ -74,7 +74,8 @@ impl Identified<'_> {
             Some(_) | None => ProtocolVersion::V2,
         };
         let Identity { agent, item } = self.identity.clone();
-        Hello { service, version, agent, item }
+        // `GIT_NAMESPACE` is the user's own repository's here; git keeps it from the other side, too.
+        Hello { service, version, agent, item, namespace: None }
     }
 }
 

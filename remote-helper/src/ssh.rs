@@ -279,6 +279,7 @@ mod tests {
             version: ProtocolVersion::V1,
             agent: Some("ada".parse().unwrap()),
             item: None,
+            namespace: None,
         };
         let line = remote_command(OsStr::new("/a b'; rm -rf !x"), &hello);
         let expected =

@@ -11,6 +11,7 @@ use zit_store::PackLimits;
 use zit_wire::service::{ProtocolVersion, Service};
 
 use crate::demo::DemoOptions;
+use crate::http::namespaces::Rule;
 
 /// Serve git repositories to many agents at once, and referee what they push
 #[derive(Debug, Parser)]
@@ -68,6 +69,10 @@ pub(crate) struct ServeArgs {
     /// Serve only the repositories that hold a file git-daemon-export-ok, as git's own servers do
     #[arg(long)]
     pub(crate) require_export_ok: bool,
+
+    /// Serve what is below PREFIX as namespaces of one repository: PREFIX/a is its namespace a; may be repeated
+    #[arg(long, value_name = "PREFIX=REPO")]
+    pub(crate) namespaces: Vec<Rule>,
 
     /// Refuse a push whose pack has more than BYTES
     #[arg(long, value_name = "BYTES", default_value_t = PackLimits::default().max_bytes)]
@@ -205,12 +210,13 @@ mod tests {
         Usage: zit-server serve [OPTIONS] --root <DIR>
 
         Options:
-              --log <FILTER>       Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info; of stdio: off]
-              --root <DIR>         Serve the bare repositories below DIR, each at its path
-              --listen <ADDR>      Listen on ADDR, a loopback address and port; port 0 picks a free one [default: 127.0.0.1:8417]
-              --require-export-ok  Serve only the repositories that hold a file git-daemon-export-ok, as git's own servers do
-              --max-pack <BYTES>   Refuse a push whose pack has more than BYTES [default: 2147483648]
-          -h, --help               Print help
+              --log <FILTER>              Log what passes FILTER to standard error: a level, or `warn,zit_server=debug` [default: info; of stdio: off]
+              --root <DIR>                Serve the bare repositories below DIR, each at its path
+              --listen <ADDR>             Listen on ADDR, a loopback address and port; port 0 picks a free one [default: 127.0.0.1:8417]
+              --require-export-ok         Serve only the repositories that hold a file git-daemon-export-ok, as git's own servers do
+              --namespaces <PREFIX=REPO>  Serve what is below PREFIX as namespaces of one repository: PREFIX/a is its namespace a; may be repeated
+              --max-pack <BYTES>          Refuse a push whose pack has more than BYTES [default: 2147483648]
+          -h, --help                      Print help
         "#);
     }
 

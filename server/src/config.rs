@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::ServeArgs;
+use crate::http::namespaces::Rule;
 
 /// What the server is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(crate) struct Config {
     pub(crate) max_pack: u64,
     /// Whether only repositories marked for export are served.
     pub(crate) marked_only: bool,
+    /// Which URLs are views of a namespace.
+    pub(crate) namespaces: Vec<Rule>,
 }
 
 /// Why options do not make a configuration.
@@ -86,6 +89,7 @@ impl Config {
             listen: args.listen,
             max_pack: args.max_pack,
             marked_only: args.require_export_ok,
+            namespaces: args.namespaces.clone(),
         })
     }
 
@@ -124,6 +128,7 @@ mod tests {
             listen: listen.parse().unwrap(),
             max_pack: 1,
             require_export_ok: false,
+            namespaces: Vec::new(),
         }
     }
 

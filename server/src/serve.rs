@@ -100,7 +100,10 @@ async fn run(config: &Config, maintainer: &Maintainer) -> Result<(), ServeError>
     let clock = Arc::new(SystemClock::start());
     let registry =
         Registry::new(config.root().to_owned(), clock, limits).marked_only(config.marked_only);
-    let edge = Arc::new(Edge::new(registry, limits).maintained(maintainer.nudges()));
+    let edge = Edge::new(registry, limits)
+        .maintained(maintainer.nudges())
+        .with_namespaces(config.namespaces.clone());
+    let edge = Arc::new(edge);
     let connections = GracefulShutdown::new();
     tokio::select! {
         () = accept(&listener, &edge, &connections) => {}

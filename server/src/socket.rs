@@ -163,11 +163,13 @@ fn converse(
     }
     let input = Box::new(stream.try_clone()?);
     let mut output = File::from(OwnedFd::from(stream.try_clone()?));
-    let task = match hello.service {
-        Service::UploadPack => Task::Fetch(repository),
-        Service::ReceivePack => Task::Push { repository, caller: hello.caller(), limits },
-    };
-    pipe::serve(task, hello.version, input, &mut output);
+    match hello.service {
+        Service::UploadPack => hello.fetch(repository, input, &mut output),
+        Service::ReceivePack => {
+            let task = Task::Push { repository, caller: Box::new(hello.caller()), limits };
+            pipe::serve(task, hello.version, input, &mut output);
+        }
+    }
     output.flush()?;
     tracing::info!(service = hello.service.name(), "conversation held");
     Ok(())

@@ -11,6 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use zit_model::Namespace;
+use zit_model::namespace::NamespaceError;
 use zit_service::local::{self, LocalError, Way};
 use zit_service::{Hello, pipe};
 use zit_wire::service::ProtocolVersion;
@@ -32,6 +34,9 @@ enum Refusal {
     /// The login does no such thing.
     #[error(transparent)]
     Forced(#[from] ForcedError),
+    /// `GIT_NAMESPACE` names none.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
     /// A home folder that is not known.
     #[error("cannot find the folder {0:?}: only ~/ is known")]
     Home(PathBuf),
@@ -53,6 +58,7 @@ pub(crate) fn run(args: &StdioArgs) -> Result<ExitCode, StdioError> {
             let hint = match &refusal {
                 Refusal::Local(error) => error.hint(),
                 Refusal::Forced(error) => Some(error.hint()),
+                Refusal::Namespace(_) => None,
                 Refusal::Home(_) => Some("give the path from / on"),
             };
             pipe::tell(&refusal, hint, &mut output)?;
@@ -71,6 +77,7 @@ fn open(args: &StdioArgs) -> Result<(Way, Hello), Refusal> {
         version: args.protocol.unwrap_or_else(asked_by_environment),
         agent: args.agent.clone(),
         item: args.item.clone(),
+        namespace: namespace()?,
     };
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let path = expand(path, home.as_deref())?;
@@ -81,6 +88,12 @@ fn open(args: &StdioArgs) -> Result<(Way, Hello), Refusal> {
 fn asked_by_environment() -> ProtocolVersion {
     let asked = std::env::var_os("GIT_PROTOCOL").unwrap_or_default();
     ProtocolVersion::from_header(asked.as_bytes())
+}
+
+/// The namespace that whoever runs this shows alone, as to git's own programs.
+fn namespace() -> Result<Option<Namespace>, NamespaceError> {
+    let name = std::env::var_os("GIT_NAMESPACE").filter(|name| !name.is_empty());
+    name.map(|name| Namespace::new(&name.to_string_lossy())).transpose()
 }
 
 /// Replaces `~/` by the home folder.

@@ -42,6 +42,11 @@ impl Peer {
         peer
     }
 
+    /// The address of a namespace of a repository below the root.
+    pub fn namespace(&self, repository: &str, namespace: &str) -> String {
+        self.url(&format!("namespaces/{repository}/{namespace}"))
+    }
+
     /// The address of a repository below the root.
     pub fn url(&self, repository: &str) -> String {
         format!("http://127.0.0.1:{}/{repository}", self.port)
@@ -115,6 +120,20 @@ fn nginx_config(world: &World, folder: &Path, port: u16) -> String {
     let root = world.root();
     let backend = PathBuf::from(world.git().ok(["--exec-path"])).join("git-http-backend");
     let (folder, root, backend) = (text(folder), text(&root), text(&backend));
+    let params = format!(
+        "fastcgi_pass unix:{folder}/socket;
+      fastcgi_param SCRIPT_FILENAME {backend};
+      fastcgi_param GIT_PROJECT_ROOT {root};
+      fastcgi_param GIT_HTTP_EXPORT_ALL 1;
+      fastcgi_param GIT_PROTOCOL $http_git_protocol;
+      fastcgi_param QUERY_STRING $query_string;
+      fastcgi_param REQUEST_METHOD $request_method;
+      fastcgi_param SERVER_PROTOCOL HTTP/1.1;
+      fastcgi_param CONTENT_TYPE $content_type;
+      fastcgi_param CONTENT_LENGTH $content_length;
+      fastcgi_param REMOTE_USER peer;
+      fastcgi_param REMOTE_ADDR $remote_addr;"
+    );
     format!(
         "daemon off;
 user root;
@@ -133,19 +152,13 @@ http {{
   server {{
     listen 127.0.0.1:{port};
     location / {{
-      fastcgi_pass unix:{folder}/socket;
-      fastcgi_param SCRIPT_FILENAME {backend};
-      fastcgi_param GIT_PROJECT_ROOT {root};
-      fastcgi_param GIT_HTTP_EXPORT_ALL 1;
-      fastcgi_param GIT_PROTOCOL $http_git_protocol;
+      {params}
       fastcgi_param PATH_INFO $uri;
-      fastcgi_param QUERY_STRING $query_string;
-      fastcgi_param REQUEST_METHOD $request_method;
-      fastcgi_param SERVER_PROTOCOL HTTP/1.1;
-      fastcgi_param CONTENT_TYPE $content_type;
-      fastcgi_param CONTENT_LENGTH $content_length;
-      fastcgi_param REMOTE_USER peer;
-      fastcgi_param REMOTE_ADDR $remote_addr;
+    }}
+    location ~ ^/namespaces/([^/]+)/(.+?)(/(?:HEAD|info/refs|objects/.*|git-[a-z-]+))$ {{
+      {params}
+      fastcgi_param PATH_INFO /$1$3;
+      fastcgi_param GIT_NAMESPACE $2;
     }}
   }}
 }}

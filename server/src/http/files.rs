@@ -9,6 +9,7 @@ use hyper::header::{
     PRAGMA,
 };
 use hyper::{Response, StatusCode};
+use zit_model::Namespace;
 use zit_referee::Repository;
 use zit_service::files::{self, Content, Lifetime, StoredFile};
 
@@ -24,10 +25,11 @@ const FOR_EVER: Duration = Duration::from_hours(365 * 24);
 /// [`EdgeError`] when the repository cannot be read.
 pub(crate) fn answer(
     repository: &Repository,
+    namespace: Option<&Namespace>,
     file: &StoredFile,
     now: SystemTime,
 ) -> Result<Response<ResponseBody>, EdgeError> {
-    let Some(content) = files::open(repository, file)? else {
+    let Some(content) = files::open(repository, namespace, file)? else {
         let mut response = respond::whole("text/plain", Vec::new());
         *response.status_mut() = StatusCode::NOT_FOUND;
         return Ok(response);

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! route, headers   what is asked for, and by whom
+//! namespaces       which URLs mean a namespace of a repository
 //! body             bodies between the reactor and blocking threads
 //! ways             which services a repository offers
 //! upload_pack      POST git-upload-pack: an answer that grows while it is sent
@@ -17,6 +18,7 @@
 mod body;
 mod files;
 mod headers;
+pub(crate) mod namespaces;
 mod receive_pack;
 mod respond;
 pub(crate) mod route;
@@ -41,6 +43,7 @@ use zit_wire::service::{ProtocolVersion, Service};
 use self::body::RequestBody;
 pub(crate) use self::body::ResponseBody;
 use self::headers::Encoding;
+use self::namespaces::{Meant, Rule};
 use self::respond::EdgeError;
 use self::route::{RepositoryPath, Route, Target};
 use self::ways::{ClosedError, Way};
@@ -59,18 +62,25 @@ pub(crate) struct Edge {
     registry: Registry,
     limits: PackLimits,
     nudges: Option<Nudges>,
+    namespaces: Vec<Rule>,
     n_requests: AtomicU64,
 }
 
 impl Edge {
     /// An edge in front of the repositories of `registry`.
     pub(crate) fn new(registry: Registry, limits: PackLimits) -> Self {
-        Self { registry, limits, nudges: None, n_requests: AtomicU64::new(0) }
+        let (nudges, namespaces) = (None, Vec::new());
+        Self { registry, limits, nudges, namespaces, n_requests: AtomicU64::new(0) }
     }
 
     /// The same, with somebody who is told of pushes.
     pub(crate) fn maintained(self, nudges: Nudges) -> Self {
         Self { nudges: Some(nudges), ..self }
+    }
+
+    /// The same, with URLs that are views of a namespace.
+    pub(crate) fn with_namespaces(self, namespaces: Vec<Rule>) -> Self {
+        Self { namespaces, ..self }
     }
 
     /// Closes repositories that nobody uses, now and then, for ever.
@@ -136,24 +146,30 @@ impl Edge {
         let response = match route::route(&parts.method, uri.path(), uri.query())? {
             Route::Live | Route::Ready => respond::whole("text/plain", b"ok\n".to_vec()),
             Route::InfoRefs(target, service) => {
-                let (caller, name) = caller(parts, target, Way::Service(service))?;
+                let (caller, name) = self.caller(parts, target, Way::Service(service))?;
                 self.info_refs(headers::protocol(&parts.headers), service, caller, name).await?
             }
             Route::Unknown(target, service) => {
-                let open = move || Ok(self.registry.open(&target.repository)?);
+                let name = namespaces::apply(&self.namespaces, target.repository)?.repository;
+                let open = move || Ok(self.registry.open(&name)?);
                 blocking(open).await?;
                 return Err(ClosedError::Unknown(service).into());
             }
             Route::File(target, file) => {
-                let (_, name) = caller(parts, target, Way::Files)?;
+                let (caller, name) = self.caller(parts, target, Way::Files)?;
                 let answer = move || {
                     let repository = self.open(&name, Way::Files)?;
-                    files::answer(&repository, &file, self.registry.wall())
+                    files::answer(
+                        &repository,
+                        caller.namespace.as_ref(),
+                        &file,
+                        self.registry.wall(),
+                    )
                 };
                 blocking(answer).await?
             }
             Route::Request(target, way) => {
-                let (caller, name) = caller(parts, target, way)?;
+                let (caller, name) = self.caller(parts, target, way)?;
                 let version = headers::protocol(&parts.headers);
                 let (limits, nudges) = (self.limits, self.nudges.clone());
                 let repository = self.open_soon(name, way).await?;
@@ -183,6 +199,26 @@ impl Edge {
             }
             None => blocking(move || self.open(&name, way)).await,
         }
+    }
+
+    /// Who asks, of which repository; the request's span learns both.
+    fn caller(
+        &self,
+        parts: &Parts,
+        target: Target,
+        way: Way,
+    ) -> Result<(Caller, RepositoryPath), EdgeError> {
+        let Target { seat, repository } = target;
+        let span = tracing::Span::current();
+        span.record("repo", tracing::field::display(&repository));
+        span.record("service", way.name());
+        let Meant { repository, namespace } = namespaces::apply(&self.namespaces, repository)?;
+        let address = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| *address);
+        let caller = Caller { namespace, address, ..headers::caller(&parts.headers, seat)? };
+        if let Some(agent) = caller.agent() {
+            span.record("agent", agent.as_str());
+        }
+        Ok((caller, repository))
     }
 
     /// Opens a repository for those who come by `way`. Blocks.
@@ -232,10 +268,15 @@ impl PostedRequest {
         let body = RequestBody::receive(body, encoding).await;
         match way {
             Way::Service(Service::UploadPack) => {
-                if let Some(response) = upload_pack::at_once(&repository, version, &body)? {
+                let namespace = caller.namespace;
+                if namespace.is_none()
+                    && let Some(response) = upload_pack::at_once(&repository, version, &body)?
+                {
                     return Ok(response);
                 }
-                blocking(move || upload_pack::answer(&repository, version, body)).await
+                let answer =
+                    move || upload_pack::answer(&repository, namespace.as_ref(), version, body);
+                blocking(answer).await
             }
             Way::Service(Service::ReceivePack) => {
                 if let Some(nudges) = nudges {
@@ -251,20 +292,6 @@ impl PostedRequest {
             Way::Files => Err(ClosedError::Files.into()),
         }
     }
-}
-
-/// Who asks, of which repository; the request's span learns both.
-fn caller(parts: &Parts, target: Target, way: Way) -> Result<(Caller, RepositoryPath), EdgeError> {
-    let Target { seat, repository } = target;
-    let span = tracing::Span::current();
-    span.record("repo", tracing::field::display(&repository));
-    span.record("service", way.name());
-    let address = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| *address);
-    let caller = Caller { address, ..headers::caller(&parts.headers, seat)? };
-    if let Some(agent) = caller.agent() {
-        span.record("agent", agent.as_str());
-    }
-    Ok((caller, repository))
 }
 
 /// Runs `work` where it may block, within the request's span.

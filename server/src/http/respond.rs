@@ -16,6 +16,8 @@ use zit_service::ServiceError;
 use zit_store::StoreError;
 use zit_wire::receive::ReceiveError;
 
+use zit_model::namespace::NamespaceError;
+
 use super::body::{BodyError, ResponseBody};
 use super::headers::HeaderError;
 use super::route::RouteError;
@@ -29,6 +31,9 @@ pub(crate) enum EdgeError {
     /// The request line.
     #[error(transparent)]
     Route(#[from] RouteError),
+    /// The namespace that it names.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
     /// The headers.
     #[error(transparent)]
     Header(#[from] HeaderError),
@@ -88,6 +93,7 @@ impl EdgeError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Route(RouteError::UnknownPath(_) | RouteError::BadRepository(_))
+            | Self::Namespace(_)
             | Self::Registry(RegistryError::Absent(_) | RegistryError::NotExported(_)) => {
                 StatusCode::NOT_FOUND
             }
@@ -130,6 +136,7 @@ impl EdgeError {
             | Self::Body(_)
             | Self::Encoding(_)
             | Self::File(_)
+            | Self::Namespace(_)
             | Self::Panicked => None,
         }
     }

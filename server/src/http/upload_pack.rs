@@ -2,7 +2,9 @@
 
 use hyper::Response;
 use hyper::body::Bytes;
+use zit_model::Namespace;
 use zit_referee::Repository;
+use zit_service::View;
 use zit_service::relay::Relay;
 use zit_service::shared_fetch::SharedFetch;
 use zit_service::upload_pack::{self, Answer};
@@ -34,11 +36,17 @@ pub(crate) fn at_once(
 /// [`EdgeError`] when the body stops or the repository cannot be read.
 pub(crate) fn answer(
     repository: &Repository,
+    namespace: Option<&Namespace>,
     version: ProtocolVersion,
     body: RequestBody,
 ) -> Result<Response<ResponseBody>, EdgeError> {
     let content_type = Service::UploadPack.result_type();
-    Ok(match upload_pack::answer(repository, version, body.into_read())? {
+    let body = body.into_read();
+    let answer = match namespace {
+        Some(namespace) => upload_pack::answer(&View::new(repository, namespace), version, body),
+        None => upload_pack::answer(repository, version, body),
+    };
+    Ok(match answer? {
         Answer::Whole(body) => respond::whole(content_type, body),
         Answer::Shared(answer) => respond::with_body(content_type, send_shared(answer)),
         Answer::Relayed(relay) => respond::with_body(content_type, send(relay)),

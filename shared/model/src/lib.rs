@@ -13,6 +13,7 @@ pub mod change;
 pub mod document;
 pub mod envelope;
 pub mod failure;
+pub mod namespace;
 pub mod oid;
 pub mod options;
 pub mod overheard;
@@ -27,6 +28,7 @@ pub mod trailers;
 
 pub use agent::{AgentId, ItemId, Principal, PrincipalKind};
 pub use change::{RefChange, RefUpdate};
+pub use namespace::Namespace;
 pub use oid::Oid;
 pub use prompt::Prompt;
 pub use refname::RefName;

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zit_model::{Oid, RefName, quote};
+use zit_model::{Namespace, Oid, RefName, quote};
 use zit_store::{Audience, Deny, DenyConfig, Objects, Quarantine, Store, StoreError};
 use zit_wire::receive::{Command, PushRequest};
 
@@ -28,13 +28,14 @@ pub(crate) struct Denied {
     warnings: Vec<String>,
 }
 
-/// Looks at each command of a push.
+/// Looks at each command of a push, whose names are those of `namespace`, if it is to one.
 ///
 /// # Errors
 /// [`StoreError`] when the configuration or HEAD cannot be read.
 pub(crate) fn denied(
     store: &Store,
     request: &PushRequest,
+    namespace: Option<&Namespace>,
     incoming: Option<&Quarantine>,
 ) -> Result<Denied, StoreError> {
     let config = store.config()?;
@@ -52,7 +53,10 @@ pub(crate) fn denied(
     let mut denied = Denied::default();
     for (n, command) in request.commands.iter().enumerate() {
         let Ok(name) = RefName::new(&command.name) else { continue };
-        if config.hidden_from_push.hides(name.as_bstr()) {
+        // What the repository calls it; one that is too long for that is refused later.
+        let full = namespace.map_or_else(|| Ok(name.clone()), |namespace| namespace.full(&name));
+        let Ok(full) = full else { continue };
+        if config.hidden_from_push.hides_in(Some(name.as_bstr()), full.as_bstr()) {
             let is_deletion = command.new.is_none();
             denied.hidden.insert(n, Refusal::Hidden { is_deletion });
             continue;
@@ -62,8 +66,8 @@ pub(crate) fn denied(
             denied.refused.insert(n, Refusal::LeftToHook);
             continue;
         }
-        let is_checked_out = checked_out.contains(&name);
-        let is_current = is_checked_out || head.as_ref() == Some(&name);
+        let is_checked_out = checked_out.contains(&full);
+        let is_current = is_checked_out || head.as_ref() == Some(&full);
         let faults = [
             denied.checked_out(&name, is_checked_out.then_some(config.deny.current_branch)),
             deleted(&config.deny, command, &name),

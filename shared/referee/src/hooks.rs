@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use bstr::BString;
 use zit_model::overheard::Overheard;
-use zit_model::{Oid, RefName, RefUpdate, quote, refs};
+use zit_model::{Namespace, Oid, RefName, RefUpdate, quote, refs};
 use zit_store::{
     Audience, Gone, Hook, HookCall, HookEnd, HookLine, Hooks, Quarantine, Store, StoreError,
     quarantine_env,
@@ -51,6 +51,8 @@ pub(crate) struct Errand {
     identity: Vec<(String, OsString)>,
     /// The push options and what is known of a certificate, which only those hooks are told that look at the push as a whole.
     options: Vec<(String, OsString)>,
+    /// Whose names the hooks are told.
+    namespace: Option<Namespace>,
 }
 
 /// What the hooks before a push say of it.
@@ -84,7 +86,8 @@ impl Errand {
             options.push((format!("GIT_PUSH_OPTION_{n}"), OsString::from_vec(text.to_vec())));
         }
         options.extend(signed.map(Signed::env).unwrap_or_default());
-        Ok(Self { hooks: store.hooks()?, identity: identity(caller, speaker), options })
+        let (identity, namespace) = (identity(caller, speaker), caller.namespace.clone());
+        Ok(Self { hooks: store.hooks()?, identity, options, namespace })
     }
 
     /// Asks the hooks about commands whose objects are there. Those in `broken`, the hidden ones, and those without a
@@ -186,7 +189,14 @@ impl Errand {
         if !runs_any && !self.hooks.updates_server_info() {
             return None;
         }
-        let moved = moved(outcome, accepted);
+        let mut moved = moved(outcome, accepted);
+        if let Some(namespace) = &self.namespace {
+            for line in &mut moved {
+                if let Some(name) = line.name.strip_prefix(namespace.prefix().as_bytes()) {
+                    line.name = name.into();
+                }
+            }
+        }
         (!moved.is_empty()).then_some(PostHooks { errand: self, moved })
     }
 }
@@ -235,6 +245,9 @@ fn identity(caller: &Caller, speaker: &Speaker) -> Vec<(String, OsString)> {
     env.push(("ZIT_PRINCIPAL".to_owned(), principal.into()));
     if let Some(agent) = &speaker.agent {
         env.push(("ZIT_AGENT".to_owned(), agent.as_str().into()));
+    }
+    if let Some(namespace) = &caller.namespace {
+        env.push(("GIT_NAMESPACE".to_owned(), namespace.as_str().into()));
     }
     env
 }

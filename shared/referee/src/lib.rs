@@ -29,6 +29,7 @@ mod hooks;
 mod inspect;
 mod judge;
 mod landing;
+mod namespaced;
 mod open;
 mod plan;
 mod push;

@@ -11,7 +11,7 @@ use bstr::BStr;
 use zit_model::document::{CLAIM_FILE, ClaimRequest};
 use zit_model::options::Options;
 use zit_model::settings::Policy;
-use zit_model::{AgentId, Oid, RefName, Resource};
+use zit_model::{AgentId, Namespace, Oid, RefName, Resource};
 use zit_store::{
     Access, Audience, Maintained, Objects, PackLimits, Quarantine, Reading, RefusedUpdate, Stop,
     Store, StoreError, StoredRef,
@@ -29,6 +29,7 @@ use crate::error::RefereeError;
 use crate::footprints::Footprinter;
 use crate::hooks::{Before, Errand, Nobody};
 use crate::landing::{Composed, Landed, Landing, compose};
+use crate::namespaced::{self, Placed};
 use crate::open;
 use crate::push::{Ask, Ground, Push, expand};
 use crate::race::{self, Turn, Turnstile};
@@ -194,6 +195,36 @@ impl Repository {
         Ok(shown)
     }
 
+    /// The refs advertised to a pusher of a namespace, as it names them, and what the repository's other refs name that
+    /// may be told: git's `.have` lines.
+    ///
+    /// # Errors
+    /// [`RefereeError`] when refs cannot be read.
+    ///
+    /// # Source
+    /// git's `builtin/receive-pack.c`, `show_ref_cb`.
+    pub fn view_for_push(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<(Vec<StoredRef>, BTreeSet<Oid>), RefereeError> {
+        let config = self.store.config()?;
+        let (mut shown, mut haves) = (Vec::new(), BTreeSet::new());
+        for stored in self.store.refs()? {
+            let name = namespace.strip(&stored.name);
+            let is_referees = stored.name.is_zit() && stored.name != zit_model::refs::current();
+            if is_referees || config.hidden_from_push.hides_in(name, stored.name.as_bstr()) {
+                continue;
+            }
+            match namespace.strip_ref(&stored.name) {
+                Some(name) => shown.push(StoredRef { name, ..stored }),
+                None => {
+                    haves.insert(stored.oid);
+                }
+            }
+        }
+        Ok((shown, haves))
+    }
+
     /// The refs shown to a fetcher: all that the configuration does not hide, or of these at least those that start with one of `prefixes`, by name.
     ///
     /// A poll of a few refs among many reads no others.
@@ -242,10 +273,20 @@ impl Repository {
             Err(error) => return answer::bad_options(request, kind, &error),
         };
         let format = options.format;
-        self.judge_push(caller, request, &options, pack, limits, audience).unwrap_or_else(|error| {
-            tracing::warn!(error = &error as &dyn std::error::Error, "push failed");
-            PushAnswer::failed(request, kind, &error, format)
-        })
+        let namespace = caller.namespace.as_ref();
+        if namespace.is_some() && namespaced::asks_for_referee(&options) {
+            return PushAnswer::refused(request, kind, namespaced::NO_REFEREE, Vec::new(), format);
+        }
+        let answer = self
+            .judge_push(caller, request, &options, pack, limits, audience)
+            .unwrap_or_else(|error| {
+                tracing::warn!(error = &error as &dyn std::error::Error, "push failed");
+                PushAnswer::failed(request, kind, &error, format)
+            });
+        match namespace {
+            Some(namespace) => namespaced::tell(answer, request, namespace),
+            None => answer,
+        }
     }
 
     fn judge_push(
@@ -257,30 +298,33 @@ impl Repository {
         limits: &PackLimits,
         audience: &mut dyn Audience,
     ) -> Result<PushAnswer, RefereeError> {
-        let mut overtaken = self.overtaken(request)?;
+        let namespace = caller.namespace.as_ref();
+        let placed = Placed::new(request, namespace);
+        let stored = &*placed.request;
+        let mut overtaken = self.overtaken(stored)?;
         let is_lost = request.commands.len() == overtaken.len() && request.cert.is_none();
         let mut incoming = if is_lost && !self.looks_at_all()? {
             race::skip(request, pack, limits);
             None
         } else {
-            self.receive(request, pack, limits)?
+            self.receive(stored, pack, limits)?
         };
         if !request.signs_its_options() {
             return Ok(answer::unsigned_options(request, self.store.hash_kind(), options));
         }
         // Of those that race for one branch, one at a time is looked into; the others lose while they wait.
-        let turn = if overtaken.is_empty() { self.turn(request) } else { None };
-        overtaken.extend(self.overtaken(request)?);
+        let turn = if overtaken.is_empty() { self.turn(stored) } else { None };
+        overtaken.extend(self.overtaken(stored)?);
         let turn = turn.filter(|_| overtaken.is_empty());
         let is_overtaken = |n: usize| overtaken.contains_key(&n);
-        let complete = complete::look(&self.store, request, is_overtaken, incoming.as_mut())?;
+        let complete = complete::look(&self.store, stored, is_overtaken, incoming.as_mut())?;
         let now = self.clock.now().wall;
         let signed = request.cert.as_ref();
         let signed = signed.map(|cert| signed::look(&self.store, caller, cert, now, &mut incoming));
         let signed = signed.transpose()?;
         let speaker = caller.speaker(options);
         let errand = Errand::new(&self.store, caller, &speaker, request, signed.as_ref())?;
-        let denied = denied(&self.store, request, incoming.as_ref())?;
+        let denied = denied(&self.store, request, namespace, incoming.as_ref())?;
         denied.warn(audience);
         let declined = if options.dry_run {
             BTreeSet::new()
@@ -297,7 +341,7 @@ impl Repository {
         for _ in 0..MAX_ROUNDS {
             let brief = self.last_brief();
             let mut push =
-                self.expand(caller, request, options.clone(), incoming.as_ref(), &brief)?;
+                self.expand(caller, stored, options.clone(), incoming.as_ref(), &brief)?;
             push.signed.clone_from(&signed);
             complete.tell(&mut push);
             for (n, refusal) in &overtaken {
@@ -308,6 +352,7 @@ impl Repository {
                 }
             }
             denied.refuse(&mut push);
+            placed.refuse(&mut push);
             for n in &declined {
                 if let Some(command) = push.commands.get_mut(*n) {
                     command.ask = Ask::Broken(Refusal::Hook);

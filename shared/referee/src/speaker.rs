@@ -27,6 +27,8 @@ pub struct Caller {
     pub nonce: Option<String>,
     /// The address that the caller comes from, where it comes over a network.
     pub address: Option<IpAddr>,
+    /// The namespace that is spoken of; `None` for the repository itself.
+    pub namespace: Option<zit_model::Namespace>,
 }
 
 /// Who moved refs, as reflogs and hooks name it.
@@ -80,6 +82,7 @@ impl Caller {
             item: None,
             nonce: None,
             address: None,
+            namespace: None,
         }
     }
 

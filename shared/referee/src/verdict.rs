@@ -58,6 +58,8 @@ pub(crate) enum Refusal {
     },
     /// Below `refs/zit/`, and not a name a push may address.
     UnknownRef,
+    /// Claims, landing and the rest of `refs/zit/` and `refs/for/`, in a namespace.
+    NotInNamespace,
     /// Only the referee writes the ref.
     RefereeOnly,
     /// The ref belongs to another agent.

@@ -86,6 +86,12 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
                 .collect(),
             vec![voice.status("who is at work here, and on what")],
         ),
+        Refusal::NotInNamespace => told(
+            "a namespace has no referee: use the repository itself for refs/zit/ and refs/for/"
+                .into(),
+            Vec::new(),
+            Vec::new(),
+        ),
         Refusal::RefereeOnly => told(
             format!(
                 "only the referee writes it; land changes by HEAD:refs/for/{}",

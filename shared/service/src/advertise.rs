@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use bstr::ByteSlice;
+use zit_model::Namespace;
 use zit_referee::{Caller, Repository};
 use zit_store::{Reading, ResolvedHead, StoreError, StoredRef, Unborn, Wants};
 use zit_wire::advertise::Offering;
@@ -12,6 +13,8 @@ use zit_wire::service::{ProtocolVersion, Service};
 use zit_wire::{Agent, Extras, advertise};
 
 use crate::ServiceError;
+use crate::source::FetchSource;
+use crate::view::View;
 
 /// Writes the answer to `GET info/refs`.
 ///
@@ -28,18 +31,40 @@ pub fn info_refs(
         Service::UploadPack if version == ProtocolVersion::V2 => {
             Ok(advertise::upload_pack_v2(&offering))
         }
-        Service::UploadPack => {
-            let refs = advertised(repository.refs_for_fetch(&Prefixes::default())?);
-            let head = head(repository.reading())?;
-            Ok(advertise::upload_pack(&offering, version, head.as_ref(), &refs))
-        }
+        Service::UploadPack => match &caller.namespace {
+            Some(namespace) => upload_pack(&View::new(repository, namespace), &offering, version),
+            None => upload_pack(repository, &offering, version),
+        },
         Service::ReceivePack => {
-            let refs = advertised(repository.refs_for_push(caller.agent().as_ref())?);
-            let haves = repository.reading().alternate_refs()?;
-            let offering = Offering { haves, nonce: repository.push_nonce()?, ..offering };
+            let (refs, offering) = pushable(repository, offering, caller)?;
+            let offering = Offering { nonce: repository.push_nonce()?, ..offering };
             Ok(advertise::receive_pack(&offering, version, &refs))
         }
     }
+}
+
+fn upload_pack(
+    source: &dyn FetchSource,
+    offering: &Offering,
+    version: ProtocolVersion,
+) -> Result<Vec<u8>, ServiceError> {
+    let refs = advertised(source.refs_for_fetch(&Prefixes::default())?);
+    let head = head(source)?;
+    Ok(advertise::upload_pack(offering, version, head.as_ref(), &refs))
+}
+
+/// What a pusher is shown: refs, and objects that it need not send.
+fn pushable(
+    repository: &Repository,
+    offering: Offering,
+    caller: &Caller,
+) -> Result<(Vec<AdvertisedRef>, Offering), ServiceError> {
+    let (refs, mut haves) = match &caller.namespace {
+        Some(namespace) => repository.view_for_push(namespace)?,
+        None => (repository.refs_for_push(caller.agent().as_ref())?, BTreeSet::new()),
+    };
+    haves.extend(repository.reading().alternate_refs()?);
+    Ok((advertised(refs), Offering { haves, ..offering }))
 }
 
 /// Writes what a pushing client on a pipe is told first. The caller has its nonce already.
@@ -48,10 +73,8 @@ pub(crate) fn push_on_pipe(
     version: ProtocolVersion,
     caller: &Caller,
 ) -> Result<Vec<u8>, ServiceError> {
-    let refs = advertised(repository.refs_for_push(caller.agent().as_ref())?);
-    let store = repository.reading();
-    let nonce = caller.nonce.clone();
-    let offering = Offering { haves: store.alternate_refs()?, nonce, ..offering(store)? };
+    let (refs, offering) = pushable(repository, offering(repository.reading())?, caller)?;
+    let offering = Offering { nonce: caller.nonce.clone(), ..offering };
     Ok(advertise::receive_pack_on_pipe(&offering, version, &refs))
 }
 
@@ -80,11 +103,23 @@ pub(crate) fn advertised(refs: Vec<StoredRef>) -> Vec<AdvertisedRef> {
 ///
 /// # Errors
 /// [`StoreError`] when it cannot be read.
-pub(crate) fn head(store: Reading<'_>) -> Result<Option<Head>, StoreError> {
-    if store.config()?.hidden_from_fetch.hides(b"HEAD".as_bstr()) {
+pub(crate) fn head(source: &dyn FetchSource) -> Result<Option<Head>, StoreError> {
+    let store = source.reading();
+    let (name, namespace) = (b"HEAD".as_bstr(), source.namespace());
+    let full = [namespace.map_or("", Namespace::prefix).as_bytes(), name].concat();
+    if store.config()?.hidden_from_fetch.hides_in(Some(name), full.as_bstr()) {
         return Ok(None);
     }
-    let ResolvedHead { target, oid, peeled } = store.resolved_head()?;
+    let ResolvedHead { target, oid, peeled } = match namespace {
+        None => store.resolved_head()?,
+        Some(namespace) => match store.resolved_head_of(namespace)? {
+            Some(ResolvedHead { target, oid, peeled }) => {
+                let target = target.and_then(|target| namespace.strip_ref(&target));
+                ResolvedHead { target, oid, peeled }
+            }
+            None => return Ok(None),
+        },
+    };
     Ok(match (target, oid) {
         (Some(target), Some(oid)) => Some(Head::Attached { target, oid, peeled }),
         (Some(target), None) => Some(Head::Unborn(target)),

@@ -12,10 +12,11 @@ use std::io;
 use std::time::SystemTime;
 
 use bstr::ByteSlice;
+use zit_model::Namespace;
 use zit_referee::Repository;
-use zit_store::{Head, Reading};
+use zit_store::{Head, Reading, ResolvedHead};
 
-use crate::ServiceError;
+use crate::{ServiceError, view};
 
 /// A file that may be asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,15 +124,22 @@ impl StoredFile {
     }
 }
 
-/// Opens a file; `None` when the repository has none of that name.
+/// Opens a file; `None` when the repository, or one namespace of it, has none of that name.
 ///
 /// # Errors
 /// [`ServiceError`] when the repository cannot be read.
-pub fn open(repository: &Repository, file: &StoredFile) -> Result<Option<Content>, ServiceError> {
+pub fn open(
+    repository: &Repository,
+    namespace: Option<&Namespace>,
+    file: &StoredFile,
+) -> Result<Option<Content>, ServiceError> {
     let store = repository.reading();
     Ok(match file {
-        StoredFile::Head => Some(Content::Text(head(store)?)),
-        StoredFile::InfoRefs => Some(Content::Text(info_refs(repository)?)),
+        StoredFile::Head => Some(Content::Text(match namespace {
+            Some(namespace) => head_of(store, namespace)?,
+            None => head(store)?,
+        })),
+        StoredFile::InfoRefs => Some(Content::Text(info_refs(store, namespace)?)),
         StoredFile::InfoPacks => {
             Some(Content::Text(info_packs(store).map_err(ServiceError::File)?))
         }
@@ -154,9 +162,27 @@ fn head(store: Reading<'_>) -> Result<Vec<u8>, ServiceError> {
     Ok(text)
 }
 
-fn info_refs(repository: &Repository) -> Result<Vec<u8>, ServiceError> {
+/// The same of a namespace.
+fn head_of(store: Reading<'_>, namespace: &Namespace) -> Result<Vec<u8>, ServiceError> {
+    let Some(ResolvedHead { target, oid: Some(oid), .. }) = store.resolved_head_of(namespace)?
+    else {
+        return Ok(Vec::new());
+    };
+    let target = target.and_then(|target| namespace.strip_ref(&target));
+    Ok(target.map_or_else(|| format!("{oid}\n"), |target| format!("ref: {target}\n")).into_bytes())
+}
+
+fn info_refs(store: Reading<'_>, namespace: Option<&Namespace>) -> Result<Vec<u8>, ServiceError> {
+    let refs = match namespace {
+        Some(namespace) => store
+            .refs_below(namespace.prefix())?
+            .into_iter()
+            .filter_map(|stored| view::stripped(stored, namespace))
+            .collect(),
+        None => store.refs()?,
+    };
     let mut text = Vec::new();
-    for stored in repository.reading().refs()? {
+    for stored in refs {
         let mut line = |oid, end: &[u8]| {
             text.extend_from_slice(format!("{oid}\t").as_bytes());
             text.extend_from_slice(stored.name.as_bstr());

@@ -1,16 +1,22 @@
 //! The one packet with which a conversation on a socket begins: what HTTP says in its request line and headers.
 //!
 //! ```text
-//! hello = "zit-pipe 1" SP service SP "version=" version [SP "agent=" agent] [SP "item=" item]
+//! hello = "zit-pipe 1" SP service SP "version=" version [SP "agent=" agent] [SP "item=" item] [SP "namespace=" namespace]
 //! ```
 //!
 //! Nobody answers it: what follows is git's protocol, which has its own way of saying no.
 
+use std::io::{Read, Write};
+
 use bstr::ByteSlice;
-use zit_model::{AgentId, ItemId};
+use zit_model::{AgentId, ItemId, Namespace};
 use zit_referee::Caller;
 use zit_wire::pkt;
 use zit_wire::service::{ProtocolVersion, Service};
+
+use crate::pipe::{self, Task};
+use crate::source::FetchSource;
+use crate::view::View;
 
 /// The words at the start, with the version of this packet.
 const MAGIC: &str = "zit-pipe 1";
@@ -26,6 +32,8 @@ pub struct Hello {
     pub agent: Option<AgentId>,
     /// Which item it works on.
     pub item: Option<ItemId>,
+    /// Which namespace of the repository is meant.
+    pub namespace: Option<Namespace>,
 }
 
 /// A packet that is no hello.
@@ -49,6 +57,9 @@ impl Hello {
         if let Some(item) = &self.item {
             line.push_str(&format!(" item={item}"));
         }
+        if let Some(namespace) = &self.namespace {
+            line.push_str(&format!(" namespace={namespace}"));
+        }
         packet(&line)
     }
 
@@ -61,7 +72,7 @@ impl Hello {
         let mut words = line.strip_prefix(MAGIC).ok_or(BadHello)?.split(' ').skip(1);
         let service = words.next().and_then(Service::from_name).ok_or(BadHello)?;
         let version = ProtocolVersion::V0;
-        let mut hello = Self { service, version, agent: None, item: None };
+        let mut hello = Self { service, version, agent: None, item: None, namespace: None };
         for word in words {
             match word.split_once('=').ok_or(BadHello)? {
                 ("version", "0") => hello.version = ProtocolVersion::V0,
@@ -69,22 +80,43 @@ impl Hello {
                 ("version", "2") => hello.version = ProtocolVersion::V2,
                 ("agent", id) => hello.agent = Some(AgentId::new(id).map_err(|_| BadHello)?),
                 ("item", id) => hello.item = Some(ItemId::new(id).map_err(|_| BadHello)?),
+                ("namespace", name) => {
+                    hello.namespace = Some(Namespace::new(name).map_err(|_| BadHello)?);
+                }
                 _ => return Err(BadHello),
             }
         }
         Ok(hello)
     }
 
+    /// Serves the fetch that this begins from `source`. Blocks until it is over.
+    pub fn fetch(
+        &self,
+        source: &dyn FetchSource,
+        input: Box<dyn Read + Send>,
+        output: &mut dyn Write,
+    ) {
+        match &self.namespace {
+            Some(namespace) => {
+                let view = View::new(source, namespace);
+                pipe::serve(Task::Fetch(&view), self.version, input, output);
+            }
+            None => pipe::serve(Task::Fetch(source), self.version, input, output),
+        }
+    }
+
     /// The caller as the referee sees it. Whoever may open the repository's files is asked for no credential.
     #[must_use]
     pub fn caller(&self) -> Caller {
-        Caller { header: self.agent.clone(), item: self.item.clone(), ..Caller::anyone() }
+        let (header, item) = (self.agent.clone(), self.item.clone());
+        Caller { header, item, namespace: self.namespace.clone(), ..Caller::anyone() }
     }
 }
 
 fn packet(line: &str) -> Vec<u8> {
     let mut packet = Vec::new();
-    pkt::text(&mut packet, line.as_bytes()).expect("two ids are shorter than a packet");
+    pkt::text(&mut packet, line.as_bytes())
+        .expect("two ids and a namespace are shorter than a packet");
     packet
 }
 
@@ -99,8 +131,10 @@ mod tests {
             version: ProtocolVersion::V1,
             agent: Some(AgentId::new("ada").unwrap()),
             item: Some(ItemId::new("0123456789ab").unwrap()),
+            namespace: Some(Namespace::new("a/b").unwrap()),
         };
-        let line = b"zit-pipe 1 git-receive-pack version=1 agent=ada item=0123456789ab\n";
+        let line =
+            b"zit-pipe 1 git-receive-pack version=1 agent=ada item=0123456789ab namespace=a/b\n";
         assert_eq!(&hello.encode()[4..], line);
         assert_eq!(Hello::read(line.trim_end()), Ok(hello));
         let least = Hello {
@@ -108,6 +142,7 @@ mod tests {
             version: ProtocolVersion::V2,
             agent: None,
             item: None,
+            namespace: None,
         };
         assert_eq!(Hello::read(least.encode()[4..].trim_end()), Ok(least));
     }
@@ -122,6 +157,7 @@ mod tests {
             "zit-pipe 1 git-upload-pack version=3",
             "zit-pipe 1 git-upload-pack agent=Ada",
             "zit-pipe 1 git-upload-pack item=1",
+            "zit-pipe 1 git-upload-pack namespace=..",
             "zit-pipe 1 git-upload-pack x",
             "0032want 1111111111111111111111111111111111111111",
         ] {

@@ -34,7 +34,9 @@ mod small_fetch;
 pub mod socket;
 mod source;
 pub mod upload_pack;
+mod view;
 
 pub use error::ServiceError;
 pub use hello::Hello;
 pub use source::FetchSource;
+pub use view::View;

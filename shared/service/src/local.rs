@@ -21,7 +21,6 @@ use zit_store::{Access, Store, StoreError};
 use zit_wire::service::Service;
 
 use crate::hello::Hello;
-use crate::pipe::{self, Task};
 use crate::socket;
 
 /// How long another referee is waited for.
@@ -123,9 +122,7 @@ impl Way {
     pub fn serve(self, hello: &Hello, input: Box<dyn Read + Send>, output: &mut dyn Write) {
         match self {
             Self::Server(stream) => forward(&stream, hello, input, output),
-            Self::Reader(store) => {
-                pipe::serve(Task::Fetch(&*store), hello.version, input, output);
-            }
+            Self::Reader(store) => hello.fetch(&*store, input, output),
             Self::Referee(referee) => push::serve(*referee, hello, input, output),
         }
     }

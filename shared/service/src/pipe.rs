@@ -40,7 +40,7 @@ pub enum Task<'a> {
         /// The referee.
         repository: &'a Repository,
         /// Who pushes.
-        caller: Caller,
+        caller: Box<Caller>,
         /// What its pack may cost.
         limits: PackLimits,
     },
@@ -152,7 +152,8 @@ fn hand_on(
         ProtocolVersion::V0 => StoreVersion::V0,
         ProtocolVersion::V1 | ProtocolVersion::V2 => StoreVersion::V1,
     };
-    let started = source.reading().pack_source().start(version, Exchange::Converse);
+    let started =
+        source.reading().pack_source().of(source.namespace()).start(version, Exchange::Converse);
     let mut stream = started.map_err(ServiceError::Store)?;
     if let Some(mut stdin) = stream.take_stdin() {
         // Not waited for: it ends when the client closes its side, which may be later than the last answer.

@@ -1,5 +1,6 @@
 //! [`FetchSource`]: what a fetch is answered from. A referee is one; so is a repository that is only read.
 
+use zit_model::Namespace;
 use zit_referee::{RefereeError, Repository};
 use zit_store::{Reading, Store, StoredRef};
 use zit_wire::ls_refs::Prefixes;
@@ -8,6 +9,11 @@ use zit_wire::ls_refs::Prefixes;
 pub trait FetchSource {
     /// Its reading half.
     fn reading(&self) -> Reading<'_>;
+
+    /// The namespace that alone is shown, by names of its own; `None` for the whole repository.
+    fn namespace(&self) -> Option<&Namespace> {
+        None
+    }
 
     /// The refs shown to a fetcher: all, or at least those that start with one of `prefixes`, by name.
     ///

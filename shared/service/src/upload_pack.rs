@@ -47,10 +47,10 @@ pub fn answer(
     version: ProtocolVersion,
     mut body: Box<dyn Read + Send>,
 ) -> Result<Answer, ServiceError> {
-    let store = source.reading();
     if version != ProtocolVersion::V2 {
-        return hand_on(store, version, Vec::new(), body);
+        return hand_on(source, version, Vec::new(), body);
     }
+    let store = source.reading();
     let mut start = Vec::new();
     loop {
         match command::read_head(&start, store.hash_kind()) {
@@ -64,8 +64,8 @@ pub fn answer(
             Ok(HeadProgress::Complete(head)) => {
                 return match head.command {
                     Command::LsRefs => list_refs(source, start, &mut body),
-                    Command::Fetch => fetch(store, start, body),
-                    Command::ObjectInfo => object_info(store, start, body),
+                    Command::Fetch => fetch(source, start, body),
+                    Command::ObjectInfo => object_info(source, start, body),
                     Command::BundleUri => bundle_uri(store, start, &mut body),
                 };
             }
@@ -106,12 +106,15 @@ fn list_refs(
         Ok(request) => request,
         Err(error) => return Ok(refuse(&error.to_string())),
     };
-    let ground = store.ground(request.prefixes.iter())?;
+    // What is kept is the whole repository's, and found by the request alone.
+    let ground = match source.namespace() {
+        Some(_) => None,
+        None => store.ground(request.prefixes.iter())?,
+    };
     request.unborn &= store.config()?.unborn != Unborn::Ignore;
     let refs = advertise::advertised(source.refs_for_fetch(&request.prefixes)?);
     // Whoever polls for a few refs of theirs does not pay for HEAD.
-    let head =
-        if request.prefixes.matches(b"HEAD") { advertise::head(source.reading())? } else { None };
+    let head = if request.prefixes.matches(b"HEAD") { advertise::head(source)? } else { None };
     let answer = ls_refs::respond(&request, head.as_ref(), &refs);
     // What is asked for without a prefix depends on HEAD, too.
     if let Some(ground) = ground.filter(|_| !request.prefixes.matches(b"HEAD")) {
@@ -122,17 +125,18 @@ fn list_refs(
 
 /// Tells the sizes of objects, where the repository is configured for it.
 fn object_info(
-    store: Reading<'_>,
+    source: &dyn FetchSource,
     mut request: Vec<u8>,
     mut body: Box<dyn Read + Send>,
 ) -> Result<Answer, ServiceError> {
+    let store = source.reading();
     if !store.config()?.object_info {
         return Ok(refuse("invalid command \"object-info\""));
     }
     let n_room = (object_info::MAX_REQUEST + 1).saturating_sub(request.len());
     read_more(&mut body, &mut request, n_room)?;
     if request.len() > object_info::MAX_REQUEST {
-        return hand_on(store, ProtocolVersion::V2, request, body);
+        return hand_on(source, ProtocolVersion::V2, request, body);
     }
     Ok(match object_info::parse(&request, store.hash_kind()) {
         Ok(request) => {
@@ -163,10 +167,11 @@ fn bundle_uri(
 
 /// Answers a small fetch, or one that others ask for too, and hands on any other.
 fn fetch(
-    store: Reading<'_>,
+    source: &dyn FetchSource,
     mut request: Vec<u8>,
     mut body: Box<dyn Read + Send>,
 ) -> Result<Answer, ServiceError> {
+    let store = source.reading();
     // One byte more than may be shows that it is no small one.
     let n_room = (fetch::MAX_REQUEST + 1).saturating_sub(request.len());
     read_more(&mut body, &mut request, n_room)?;
@@ -182,12 +187,12 @@ fn fetch(
             return Ok(Answer::Shared(answer));
         }
     }
-    hand_on(store, ProtocolVersion::V2, request, body)
+    hand_on(source, ProtocolVersion::V2, request, body)
 }
 
 /// Lets the pack source answer.
 fn hand_on(
-    store: Reading<'_>,
+    source: &dyn FetchSource,
     version: ProtocolVersion,
     start: Vec<u8>,
     body: Box<dyn Read + Send>,
@@ -197,7 +202,8 @@ fn hand_on(
         ProtocolVersion::V1 => StoreVersion::V1,
         ProtocolVersion::V2 => StoreVersion::V2,
     };
-    let stream = store.pack_source().start(version, Exchange::Respond)?;
+    let stream =
+        source.reading().pack_source().of(source.namespace()).start(version, Exchange::Respond)?;
     Ok(Answer::Relayed(Relay::new(start, body, stream)))
 }
 

@@ -35,14 +35,21 @@ impl HiddenRefs {
     /// Whether a ref, or `HEAD`, is hidden. Of several patterns that match, the last one counts.
     #[must_use]
     pub fn hides(&self, name: &BStr) -> bool {
+        self.hides_in(Some(name), name)
+    }
+
+    /// The same in a namespace, which calls the ref `name`, if it is one of its own, and the repository `full`.
+    #[must_use]
+    pub fn hides_in(&self, name: Option<&BStr>, full: &BStr) -> bool {
         let verdict = self.0.iter().rev().find_map(|pattern| {
             let (hides, prefix) = match pattern.strip_prefix(b"!") {
                 Some(prefix) => (false, prefix),
                 None => (true, pattern.as_slice()),
             };
-            // A caret asks for the name before a namespace is taken off it. There are no namespaces here.
-            let prefix = prefix.strip_prefix(b"^").unwrap_or(prefix);
-            let rest = name.strip_prefix(prefix)?;
+            let rest = match prefix.strip_prefix(b"^") {
+                Some(prefix) => full.strip_prefix(prefix)?,
+                None => name?.strip_prefix(prefix)?,
+            };
             (rest.is_empty() || rest.starts_with(b"/")).then_some(hides)
         });
         verdict.unwrap_or(false)
@@ -97,6 +104,23 @@ mod tests {
     #[test]
     fn a_name_in_full_is_marked_by_a_caret() {
         check("[transfer]\nhideRefs = refs\nhideRefs = !^refs/a\n", &["refs/a"], &["refs/b"]);
+    }
+
+    #[test]
+    fn in_a_namespace_a_caret_tells_its_name_from_the_repositorys() {
+        let text = "[transfer]\nhideRefs = refs/a\nhideRefs = ^refs/namespaces/n/refs/b\nhideRefs = refs/namespaces\n";
+        let hidden = hidden(text);
+        let hides = |name: &str| {
+            let full = format!("refs/namespaces/n/{name}");
+            hidden.hides_in(Some(name.into()), full.as_str().into())
+        };
+        assert_eq!(
+            ["refs/a/x", "refs/b/x", "refs/c", "refs/namespaces/m"].map(hides),
+            [true, true, false, true]
+        );
+        assert!(!hidden.hides_in(None, "refs/namespaces/m/refs/a".into()));
+        assert!(hidden.hides_in(None, "refs/namespaces/n/refs/b".into()));
+        assert!(hidden.hides("refs/namespaces/n/refs/c".into()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use zit_model::{Oid, RefName};
+use zit_model::{Namespace, Oid, RefName};
 
 use crate::fetch::{FetchError, FetchLimits, FetchQuery, Fetched};
 use crate::{
@@ -57,6 +57,25 @@ impl Reading<'_> {
     /// As [`Store::resolved_head`].
     pub fn resolved_head(&self) -> Result<ResolvedHead, StoreError> {
         self.0.resolved_head()
+    }
+
+    /// What the HEAD of a namespace leads to, as the repository names it; `None` when there is none.
+    ///
+    /// # Errors
+    /// As [`Store::head`].
+    pub fn resolved_head_of(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Option<ResolvedHead>, StoreError> {
+        self.0.resolved_head_of(namespace)
+    }
+
+    /// The refs whose names start with `prefix`, also those that the configuration hides.
+    ///
+    /// # Errors
+    /// As [`Store::refs`].
+    pub fn refs_below(&self, prefix: impl AsRef<[u8]>) -> Result<Vec<StoredRef>, StoreError> {
+        self.0.refs_below(prefix)
     }
 
     /// Every ref, also those that the configuration hides.

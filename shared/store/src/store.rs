@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bstr::{BStr, ByteSlice};
-use zit_model::{Oid, RefName};
+use zit_model::{Namespace, Oid, RefName};
 
 use crate::alternates;
 use crate::answers::Shelf;
@@ -223,6 +223,15 @@ impl Store {
     /// As [`Store::head`], and when a file cannot be read.
     pub fn resolved_head(&self) -> Result<ResolvedHead, StoreError> {
         self.refs.resolved_head(&self.objects()?)
+    }
+
+    /// What the HEAD of a namespace leads to, as the repository names it; `None` when there is none.
+    pub(crate) fn resolved_head_of(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Option<ResolvedHead>, StoreError> {
+        let name = format!("{}HEAD", namespace.prefix());
+        self.refs.resolved_as_head(name.as_str().into(), &self.objects()?)
     }
 
     /// Makes HEAD name a ref, which need not exist.

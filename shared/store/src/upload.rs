@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::sync::Arc;
 
+use zit_model::Namespace;
+
 use crate::backlog::Backlog;
 use crate::error::StoreError;
 use crate::git::{Git, GitError, read_start, said};
@@ -48,6 +50,7 @@ pub trait PackSource {
 pub struct UploadPack {
     git_dir: PathBuf,
     backlog: Option<Arc<Backlog>>,
+    namespace: Option<Namespace>,
 }
 
 /// One exchange under way: the request goes in, the answer is read. Dropping it ends the program.
@@ -62,7 +65,13 @@ pub struct PackStream {
 
 impl UploadPack {
     pub(crate) fn new(git_dir: PathBuf, backlog: Option<Arc<Backlog>>) -> Self {
-        Self { git_dir, backlog }
+        Self { git_dir, backlog, namespace: None }
+    }
+
+    /// The same, for those who see a namespace alone.
+    #[must_use]
+    pub fn of(self, namespace: Option<&Namespace>) -> Self {
+        Self { namespace: namespace.cloned(), ..self }
     }
 }
 
@@ -79,6 +88,9 @@ impl PackSource for UploadPack {
         // Whoever serves a repository has decided to trust it, whoever owns its files.
         let program = "upload-pack";
         let mut git = Git::at(&self.git_dir, &["safe.directory=*"], program).arg("--strict");
+        if let Some(namespace) = &self.namespace {
+            git = git.env("GIT_NAMESPACE", namespace.as_str());
+        }
         git = match version {
             ProtocolVersion::V0 => git,
             ProtocolVersion::V1 => git.env("GIT_PROTOCOL", "version=1"),

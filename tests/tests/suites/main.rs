@@ -24,6 +24,7 @@ mod interop;
 mod linear;
 mod live;
 mod maintenance;
+mod namespaces;
 mod open_ends;
 mod reads;
 mod receiving;

@@ -101,6 +101,7 @@ pub(crate) fn principal(name: &str, agent: Option<&str>) -> Caller {
         item: None,
         nonce: None,
         address: None,
+        namespace: None,
     }
 }
 

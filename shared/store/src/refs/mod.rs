@@ -173,14 +173,41 @@ impl Refs {
 
     /// What HEAD leads to, as git lists it.
     pub(crate) fn resolved_head(&self, objects: &Objects) -> Result<ResolvedHead, StoreError> {
-        let (target, oid) = match self.head()? {
-            Head::Detached(oid) => (None, Some(oid)),
-            Head::Symbolic(name) => {
-                let end = self.end(name.as_bstr().to_owned())?;
-                let target = RefName::new(&end).unwrap_or(name);
-                (Some(target), self.resolve(end.as_bstr())?)
-            }
-        };
+        match self.head()? {
+            Head::Detached(oid) => Self::at_end(None, Some(oid), objects),
+            Head::Symbolic(name) => self.led_to(name, objects),
+        }
+    }
+
+    /// What a ref that stands for HEAD leads to; `None` when there is none.
+    pub(crate) fn resolved_as_head(
+        &self,
+        name: &BStr,
+        objects: &Objects,
+    ) -> Result<Option<ResolvedHead>, StoreError> {
+        match self.value(name)? {
+            Some(Value::Oid(oid)) => Self::at_end(None, Some(oid), objects).map(Some),
+            Some(Value::Symbolic(target)) => match RefName::new(&target) {
+                Ok(target) => self.led_to(target, objects).map(Some),
+                Err(_) => Ok(None),
+            },
+            Some(Value::Broken) | None => Ok(None),
+        }
+    }
+
+    /// Where a symbolic HEAD leads that names `name`.
+    fn led_to(&self, name: RefName, objects: &Objects) -> Result<ResolvedHead, StoreError> {
+        let end = self.end(name.as_bstr().to_owned())?;
+        let target = RefName::new(&end).unwrap_or(name);
+        let oid = self.resolve(end.as_bstr())?;
+        Self::at_end(Some(target), oid, objects)
+    }
+
+    fn at_end(
+        target: Option<RefName>,
+        oid: Option<Oid>,
+        objects: &Objects,
+    ) -> Result<ResolvedHead, StoreError> {
         let peeled = oid.map_or(Ok(None), |oid| peeled(oid, objects))?;
         Ok(ResolvedHead { target, oid, peeled })
     }
