@@ -448,12 +448,18 @@ impl Repository {
 
     /// The moves of branches that others have moved already: of many that race for one, all but a few lose, and need
     /// not be looked into. The mainline has words of its own for that.
+    ///
+    /// Of several commands that stand each for itself, none: all are told what held at one moment, which is the actor's,
+    /// and until then a branch may be back where it was.
     fn overtaken(
         &self,
         request: &PushRequest,
     ) -> Result<BTreeMap<usize, RefusedUpdate>, RefereeError> {
-        let brief = self.last_brief();
         let mut overtaken = BTreeMap::new();
+        if request.commands.len() > 1 && !request.capabilities.atomic {
+            return Ok(overtaken);
+        }
+        let brief = self.last_brief();
         for (n, command) in request.commands.iter().enumerate() {
             let Some((name, expected, new)) = race::branch_move(command, brief.mainline.as_ref())
             else {

@@ -8,7 +8,7 @@ use zit_model::Oid;
 use zit_store::PackLimits;
 use zit_wire::receive::{ClientCapabilities, Command, PushRequest};
 
-use crate::world::{World, create, moved, seat};
+use crate::world::{EMPTY_PACK, World, create, moved, seat};
 
 /// As many pushes as race at once.
 const N: usize = 12;
@@ -105,4 +105,48 @@ fn a_push_that_fails_in_its_turn_lets_the_next_one_through() {
         assert!(answer.reports[0].result.is_err(), "{}", answer.text);
     }
     assert_eq!(world.find("refs/heads/t"), Some(good));
+}
+
+/// A pack of no objects, before which something happens.
+struct Late<'a, F: FnMut()> {
+    before: Option<F>,
+    pack: &'a [u8],
+}
+
+impl<F: FnMut()> Read for Late<'_, F> {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        if let Some(mut before) = self.before.take() {
+            before();
+        }
+        self.pack.read(buf)
+    }
+}
+
+#[test]
+fn what_the_commands_of_one_push_are_told_held_at_one_moment() {
+    for atomic in [false, true] {
+        let (world, base) = World::new();
+        let works = works(&world, base);
+        let names = ["refs/heads/t", "refs/other/t"];
+        let set = |from, to| {
+            world.push_atomic("ada", &names.map(|name| moved(name, from, to)), &[]).ok();
+        };
+        world.push_atomic("ada", &names.map(|name| create(name, works[0])), &[]).ok();
+        // When it arrives, both are elsewhere; before it is judged, both are back where it expects them.
+        set(works[0], works[1]);
+        let command =
+            |name: &str| Command { name: name.into(), old: Some(works[0]), new: Some(works[2]) };
+        let request = PushRequest {
+            cert: None,
+            commands: names.map(command).into(),
+            capabilities: ClientCapabilities { atomic, ..ClientCapabilities::default() },
+            options: Vec::new(),
+            shallow: Vec::new(),
+        };
+        let limits = PackLimits { max_objects: 10, max_bytes: 1 << 20 };
+        let mut pack = Late { before: Some(|| set(works[1], works[0])), pack: EMPTY_PACK };
+        let answer = world.repository().push(&seat("bob"), &request, &mut pack, &limits);
+        let told: Vec<_> = answer.reports.iter().map(|report| report.result.is_ok()).collect();
+        assert!(told == [true; 2] || told == [false; 2], "{told:?}: {}", answer.text);
+    }
 }

@@ -18,7 +18,7 @@ use zit_wire::receive::{self, ClientCapabilities, PushRequest};
 use zit_wire::report::CommandReport;
 
 /// A pack of no objects: header, and the SHA-1 of the header.
-const EMPTY_PACK: &[u8] = b"PACK\0\0\0\x02\0\0\0\0\
+pub(crate) const EMPTY_PACK: &[u8] = b"PACK\0\0\0\x02\0\0\0\0\
     \x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e";
 
 /// How long a claim lives where `zit.toml` says nothing.

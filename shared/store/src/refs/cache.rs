@@ -32,8 +32,11 @@ const MAX_FOLDERS: usize = 16;
 pub(super) struct List {
     pub(super) folders: Vec<PathBuf>,
     pub(super) refs: Vec<StoredRef>,
+    /// Whether symbolic refs were met, also those that lead nowhere yet: what they lead to may lie elsewhere.
+    pub(super) has_symbolic: bool,
 }
 
+#[derive(Clone)]
 struct Entry {
     stamps: Arc<[Option<Stamp>]>,
     /// Since when these stamps are known.
@@ -55,22 +58,18 @@ impl Cache {
         packed: &Path,
         read: impl Fn() -> Result<List, StoreError>,
     ) -> Result<Arc<List>, StoreError> {
+        // As one: another thread may keep another list meanwhile, and what is known of that says nothing of this one.
         let known = {
             let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            entries.get(prefix).map(|entry| (Arc::clone(&entry.list), entry.since, entry.trusted))
+            entries.get(prefix).cloned()
         };
-        let Some((list, since, trusted)) = known else {
-            return self.keep(prefix, packed, read()?, None);
-        };
-        let stamps = stamps(packed, &list.folders)?;
-        let same = {
-            let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            entries.get(prefix).is_some_and(|entry| *entry.stamps == *stamps)
-        };
-        if same && trusted {
-            return Ok(list);
+        let Some(known) = known else { return self.keep(prefix, packed, read()?, None) };
+        let stamps = stamps(packed, &known.list.folders)?;
+        let same = *known.stamps == *stamps;
+        if same && known.trusted {
+            return Ok(known.list);
         }
-        let since = since.elapsed() >= COARSE && same;
+        let since = known.since.elapsed() >= COARSE && same;
         self.keep(prefix, packed, read()?, since.then_some(stamps))
     }
 
@@ -107,8 +106,7 @@ impl Cache {
             Some(entry) if *entry.stamps == *stamps => entry.since,
             _ => Instant::now(),
         };
-        // What a symbolic ref leads to may lie elsewhere.
-        if prefix.len() > MAX_PREFIX || list.refs.iter().any(|r| r.symref_target.is_some()) {
+        if prefix.len() > MAX_PREFIX || list.has_symbolic {
             entries.remove(prefix);
             return Ok(list);
         }

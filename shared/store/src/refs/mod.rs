@@ -339,11 +339,12 @@ impl Refs {
             Form::Files(files) => files.below(prefix, &skip)?,
             Form::Reftable(tables) => (Vec::new(), tables.below(prefix, &skip, objects)?),
         };
+        let has_symbolic = found.iter().any(|found| matches!(found.value, Value::Symbolic(_)));
         let mut refs = Vec::with_capacity(found.len());
         for found in found {
             refs.extend(self.stored(found, objects)?);
         }
-        Ok(List { folders, refs })
+        Ok(List { folders, refs, has_symbolic })
     }
 
     fn stored(&self, found: Found, objects: &Objects) -> Result<Option<StoredRef>, StoreError> {

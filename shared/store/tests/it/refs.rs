@@ -1,10 +1,16 @@
 //! The ref transaction, compared with stock git: every check with `git update-ref`, every listing with `for-each-ref`.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::support::{Repo, commit, create, delete, draft, moved, name, run};
 use zit_model::{Oid, RefChange, RefUpdate};
 use zit_store::{Access, Head, RefusedUpdate, ResolvedHead, Store, StoreError};
+
+/// Longer than it takes until an unchanged list is trusted.
+const KNOWN: Duration = Duration::from_millis(80);
 
 /// Whether stock git, on a copy of the repository, carries the updates out.
 fn git_accepts(repo: &Repo, updates: &[RefUpdate]) -> bool {
@@ -253,6 +259,59 @@ fn a_chain_of_symbolic_refs_is_listed_with_its_end_as_git_lists_it() {
         assert_eq!(symref.symref_target, Some(name("refs/heads/end")), "{}", symref.name);
     }
     assert_eq!(listed.len(), 2);
+}
+
+/// Lists until the list is known by heart: it is, once nothing has changed for a moment.
+fn list_often(store: &Store, prefix: &str) {
+    let began = Instant::now();
+    while began.elapsed() < KNOWN {
+        store.refs_below(prefix).unwrap();
+    }
+}
+
+#[test]
+fn a_symbolic_ref_is_listed_as_soon_as_it_leads_somewhere() {
+    let repo = Repo::new();
+    let [a, b] = repo.commits();
+    repo.git(&["symbolic-ref", "refs/x/one", "refs/heads/end"]);
+    let store = repo.referee();
+    for value in [a, b] {
+        list_often(&store, "refs/x/");
+        repo.git(&["update-ref", "refs/heads/end", &value.to_string()]);
+        let listed = store.refs_below("refs/x/").unwrap();
+        assert_eq!(listed.iter().map(|r| r.oid).collect::<Vec<_>>(), [value]);
+        repo.git(&["update-ref", "-d", "refs/heads/end"]);
+        assert!(store.refs_below("refs/x/").unwrap().is_empty());
+    }
+}
+
+#[test]
+fn no_reader_among_many_is_shown_what_was_before_a_move_that_it_began_after() {
+    let repo = Repo::new();
+    let values: [_; 24] = repo.commits();
+    let store = &repo.referee();
+    commit(store, &[create("refs/heads/x", values[0])]).unwrap();
+    let (moves, over) = (&AtomicUsize::new(0), &AtomicBool::new(false));
+    thread::scope(|scope| {
+        let read = || {
+            while !over.load(Ordering::SeqCst) {
+                let done = moves.load(Ordering::SeqCst);
+                let listed = store.refs_below("refs/heads/x").unwrap();
+                let found = values.iter().position(|value| *value == listed[0].oid);
+                assert!(found >= Some(done), "{found:?} was listed after move {done}");
+            }
+        };
+        let readers: Vec<_> = (0..32).map(|_| scope.spawn(read)).collect();
+        for (n, pair) in values.windows(2).enumerate() {
+            list_often(store, "refs/heads/x");
+            commit(store, &[moved("refs/heads/x", pair[0], pair[1])]).unwrap();
+            moves.store(n + 1, Ordering::SeqCst);
+        }
+        over.store(true, Ordering::SeqCst);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
 }
 
 #[test]
