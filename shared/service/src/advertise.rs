@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 use zit_model::Namespace;
 use zit_referee::{Caller, Repository};
 use zit_store::{Reading, ResolvedHead, StoreError, StoredRef, Unborn, Wants};
@@ -88,6 +88,20 @@ pub(crate) fn agent() -> Agent {
     Agent::new(concat!("zit/", env!("CARGO_PKG_VERSION")))
 }
 
+/// An id for what a client is told now, which the log has beside the request.
+fn session_id() -> String {
+    let id = format!("zit-{:016x}-P{:08x}", fastrand::u64(..), std::process::id());
+    tracing::info!(session_id = id, "a client is told the id of this session");
+    id
+}
+
+/// Notes the id that a client gives its session, so that its log and ours can be put beside each other.
+pub(crate) fn note_session(id: Option<&BString>) {
+    if let Some(id) = id {
+        tracing::info!(client_session_id = ?id, "a client names its session");
+    }
+}
+
 /// Refs as the wire has them, in the order given.
 pub(crate) fn advertised(refs: Vec<StoredRef>) -> Vec<AdvertisedRef> {
     let convert = |StoredRef { name, oid, peeled, symref_target }| AdvertisedRef {
@@ -132,6 +146,7 @@ fn offering(store: Reading<'_>) -> Result<Offering, StoreError> {
     Ok(Offering {
         haves: BTreeSet::new(),
         nonce: None,
+        session_id: config.advertise_sid.then(session_id),
         shallow: store.shallow(),
         object_format: store.hash_kind(),
         agent: agent(),

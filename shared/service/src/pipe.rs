@@ -228,6 +228,9 @@ fn with_our_name(lines: &[u8]) -> Vec<u8> {
             line.extend_from_slice(word);
             line.push(b' ');
         }
+        if let Some(id) = word.strip_prefix(b"session-id=") {
+            tracing::info!(session_id = ?id.as_bstr(), "a client is told the id of this session");
+        }
     }
     line.extend_from_slice(format!("agent={} zit=1", advertise::agent()).as_bytes());
     match pkt::text(&mut out, &line) {

@@ -15,6 +15,7 @@ use zit_wire::receive::{Progress, PushRequest, ReceiveError, RequestReader};
 use zit_wire::side_band::{self, Band};
 
 use crate::ServiceError;
+use crate::advertise;
 use crate::pack_body::PackBody;
 
 /// How much of a request is read at once, in bytes.
@@ -62,6 +63,7 @@ pub fn begin<R: Read>(
     if request.is_probe() {
         return Ok(Begun::Answered(Vec::new()));
     }
+    advertise::note_session(request.capabilities.session_id.as_ref());
     Ok(Begun::Push(Incoming { request, pack: Cursor::new(rest).chain(body) }))
 }
 

@@ -62,6 +62,11 @@ pub fn answer(
                 }
             }
             Ok(HeadProgress::Complete(head)) => {
+                if head.session_id.is_some() && !store.config()?.advertise_sid {
+                    // As git says it of what it has not offered.
+                    return Ok(refuse("unknown capability \"session-id\""));
+                }
+                advertise::note_session(head.session_id.as_ref());
                 return match head.command {
                     Command::LsRefs => list_refs(source, start, &mut body),
                     Command::Fetch => fetch(source, start, body),

@@ -71,6 +71,8 @@ pub struct RepoConfig {
     pub sideband_all: bool,
     /// `transfer.advertiseObjectInfo`: whether sizes of objects are told.
     pub object_info: bool,
+    /// `transfer.advertiseSID`: whether clients are told under which id the log has their session.
+    pub advertise_sid: bool,
     /// `bundle.*`, where `uploadpack.advertiseBundleURIs` is on: keys and values that clients are told.
     pub bundles: Option<Vec<(BString, BString)>>,
     /// `lsrefs.unborn`: what becomes of a HEAD that names no branch yet.
@@ -203,6 +205,7 @@ pub(crate) fn interpret(file: &gix_config::File, git_dir: &Path) -> RepoConfig {
         ref_in_want: is("uploadpack.allowRefInWant"),
         sideband_all: is("uploadpack.allowSidebandAll"),
         object_info: is("transfer.advertiseObjectInfo"),
+        advertise_sid: is("transfer.advertiseSID"),
         bundles: crate::bundles::read(file),
         unborn: unborn(file),
         advertise_atomic: is_on("receive.advertiseAtomic"),

@@ -69,7 +69,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("transfer.fsckObjects", Use::Partly, "checked unless it is false"),
     row("transfer.unpackLimit", Use::Partly, "16 unless set"),
     row("transfer.advertiseObjectInfo", Use::Honoured, ""),
-    row("transfer.advertiseSID", Use::Unsupported, "no session id is told"),
+    row("transfer.advertiseSID", Use::Honoured, "ids of both sides are in the server's log"),
     row("transfer.bundleURI", Use::Nothing, "of clients"),
     row("transfer.credentialsInUrl", Use::Nothing, "of clients"),
     row("receive.hideRefs", Use::Honoured, ""),

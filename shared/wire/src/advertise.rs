@@ -27,6 +27,8 @@ pub struct Offering {
     pub haves: BTreeSet<Oid>,
     /// The nonce for a push certificate, if pushers may sign.
     pub nonce: Option<String>,
+    /// The id under which this server's log has the session, where clients are told it: printable, without spaces.
+    pub session_id: Option<String>,
     /// The commits whose parents the repository lacks because it is shallow.
     pub shallow: BTreeSet<Oid>,
 }
@@ -211,6 +213,7 @@ fn offer<'a>(offering: &'a Offering, head: Option<&'a Head>) -> Offer<'a> {
         head: head.filter(|head| head.oid().is_some()).and_then(Head::target),
         extras: offering.extras,
         nonce: offering.nonce.as_deref(),
+        session_id: offering.session_id.as_deref(),
     }
 }
 
@@ -228,6 +231,7 @@ mod tests {
             extras: Extras::default(),
             haves: BTreeSet::new(),
             nonce: None,
+            session_id: None,
             shallow: BTreeSet::new(),
         }
     }

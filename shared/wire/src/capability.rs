@@ -69,6 +69,7 @@ pub(crate) struct Offer<'a> {
     pub(crate) head: Option<&'a RefName>,
     pub(crate) extras: Extras,
     pub(crate) nonce: Option<&'a str>,
+    pub(crate) session_id: Option<&'a str>,
 }
 
 /// One capability: its name, and how it is offered.
@@ -94,6 +95,7 @@ pub(crate) const RECEIVE_PACK: &[Row] = &[
     row("ofs-delta", |offer| bare_if(!offer.extras.hide_ofs_delta)),
     row("push-cert", push_cert),
     row("push-options", |offer| bare_if(!offer.extras.hide_push_options)),
+    row("session-id", session_id),
     row("object-format", object_format),
     row("agent", agent),
     row("zit", zit),
@@ -118,6 +120,7 @@ pub(crate) const UPLOAD_PACK: &[Row] = &[
     row("no-done", bare),
     row("symref", symref),
     row("filter", |offer| bare_if(offer.extras.filter)),
+    row("session-id", session_id),
     row("object-format", object_format),
     row("agent", agent),
     row("zit", zit),
@@ -130,6 +133,7 @@ pub(crate) const UPLOAD_PACK_V2: &[Row] = &[
     row("fetch", fetch),
     row("server-option", bare),
     row("object-format", object_format),
+    row("session-id", session_id),
     row("object-info", |offer| bare_if(offer.extras.object_info)),
     row("bundle-uri", |offer| bare_if(offer.extras.bundle_uri)),
     row("zit", zit),
@@ -184,6 +188,10 @@ fn object_format(offer: &Offer<'_>) -> Value {
 
 fn push_cert(offer: &Offer<'_>) -> Value {
     offer.nonce.map_or(Value::Absent, |nonce| Value::Is(nonce.as_bytes().to_vec()))
+}
+
+fn session_id(offer: &Offer<'_>) -> Value {
+    offer.session_id.map_or(Value::Absent, |id| Value::Is(id.as_bytes().to_vec()))
 }
 
 fn agent(offer: &Offer<'_>) -> Value {

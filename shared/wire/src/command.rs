@@ -36,6 +36,8 @@ pub struct RequestHead {
     pub command: Command,
     /// The client's software.
     pub agent: Option<BString>,
+    /// The id under which the client's own log has the session. Only where ids are advertised.
+    pub session_id: Option<BString>,
     /// Values of `server-option`, in the order given.
     pub server_options: Vec<BString>,
     /// Bytes of the head: the command's arguments, or the final flush, come next.
@@ -95,7 +97,7 @@ pub enum CommandError {
 /// # Errors
 /// [`CommandError`] when no further bytes can make it a request that this server answers.
 pub fn read_head(bytes: &[u8], object_format: Kind) -> Result<HeadProgress, CommandError> {
-    let mut keys = Keys { object_format, command: None, agent: None, server_options: Vec::new() };
+    let mut keys = Keys::new(object_format);
     let mut consumed = 0;
     loop {
         let rest = bytes.get(consumed..).unwrap_or_default();
@@ -126,15 +128,27 @@ struct Keys {
     object_format: Kind,
     command: Option<Command>,
     agent: Option<BString>,
+    session_id: Option<BString>,
     server_options: Vec<BString>,
 }
 
 impl Keys {
+    fn new(object_format: Kind) -> Self {
+        Self {
+            object_format,
+            command: None,
+            agent: None,
+            session_id: None,
+            server_options: Vec::new(),
+        }
+    }
+
     fn read(&mut self, line: &BStr) -> Result<(), CommandError> {
         let (key, value) = line.split_once_str("=").unwrap_or((line, b""));
         match key {
             b"command" => self.read_command(value.as_bstr())?,
             b"agent" => self.agent = Some(value.into()),
+            b"session-id" => self.session_id = Some(value.into()),
             b"server-option" => self.server_options.push(value.into()),
             b"object-format" if value == self.object_format.to_string().as_bytes() => {}
             b"object-format" => {
@@ -164,8 +178,9 @@ impl Keys {
 
     fn finish(self, consumed: usize) -> Result<HeadProgress, CommandError> {
         let command = self.command.ok_or(CommandError::NoCommand)?;
-        let Self { agent, server_options, .. } = self;
-        Ok(HeadProgress::Complete(RequestHead { command, agent, server_options, consumed }))
+        let Self { agent, session_id, server_options, .. } = self;
+        let head = RequestHead { command, agent, session_id, server_options, consumed };
+        Ok(HeadProgress::Complete(head))
     }
 }
 
@@ -200,6 +215,7 @@ mod tests {
             &[
                 "command=fetch",
                 "agent=git/2",
+                "session-id=s1",
                 "object-format=sha1",
                 "server-option=a=b",
                 "server-option=c",
@@ -209,6 +225,7 @@ mod tests {
         let head = RequestHead {
             command: Command::Fetch,
             agent: Some("git/2".into()),
+            session_id: Some("s1".into()),
             server_options: vec!["a=b".into(), "c".into()],
             consumed: bytes.len() - 4,
         };
@@ -221,6 +238,7 @@ mod tests {
         let head = RequestHead {
             command: Command::LsRefs,
             agent: None,
+            session_id: None,
             server_options: vec![],
             consumed: bytes.len() - 4,
         };

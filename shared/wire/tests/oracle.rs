@@ -133,6 +133,7 @@ impl Repo {
             extras,
             haves: BTreeSet::new(),
             nonce: None,
+            session_id: None,
             shallow: BTreeSet::new(),
         }
     }
@@ -272,6 +273,29 @@ fn what_configuration_takes_from_an_advertisement_git_leaves_out_too() {
         let body =
             advertise::receive_pack(&repo.offering(extras), ProtocolVersion::V0, &repo.refs());
         assert_eq!(packets(&body), packets(&expected), "{key}");
+    }
+}
+
+/// Each of git's processes has an id of its own, so the one that it told is told again.
+#[test]
+fn a_session_id_is_where_git_has_it() {
+    let repo = Repo::with_history(Kind::Sha1);
+    repo.git(&["config", "transfer.advertiseSID", "true"]);
+    for service in [Service::UploadPack, Service::ReceivePack] {
+        for (protocol, version) in VERSIONS {
+            let (_, expected) = repo.info_refs(service, protocol);
+            let (_, rest) = expected.split_once_str("session-id=").expect("git tells it");
+            let id = rest.split(u8::is_ascii_whitespace).next().unwrap();
+            let session_id = Some(String::from_utf8(id.to_vec()).unwrap());
+            let offering = Offering { session_id, ..repo.offering(Extras::default()) };
+            let body = match service {
+                Service::UploadPack => {
+                    advertise::upload_pack(&offering, version, repo.head().as_ref(), &repo.refs())
+                }
+                Service::ReceivePack => advertise::receive_pack(&offering, version, &repo.refs()),
+            };
+            assert_eq!(packets(&body), packets(&expected), "{service}, {version:?}");
+        }
     }
 }
 

@@ -143,6 +143,56 @@ fn what_is_not_offered_is_no_command() {
 }
 
 #[test]
+fn both_sides_of_a_session_name_it_in_the_servers_log_where_git_would_too() {
+    let world = World::new();
+    let bare = server::seeded(&world, "app.git", &[("a.txt", "a\n")]);
+    let server = Server::start(&world);
+    let url = server.url("app.git");
+    let told = |protocol: &str, name: &str| {
+        let trace = world.path(name);
+        let git = world.git().with_config(format!("protocol.version={protocol}"));
+        let git = git.with_config("transfer.advertiseSID=true");
+        let git = git.with_env("GIT_TRACE2_EVENT", text(&trace));
+        let clone = git.clone_of(&url, &format!("clone-{name}"));
+        clone.ok(["push", "--quiet", "origin", &format!("HEAD:refs/heads/{name}")]);
+        let trace = fs::read_to_string(trace).expect("git writes its trace");
+        let ids = trace.split("\"key\":\"server-sid\",\"value\":\"").skip(1);
+        ids.map(|rest| rest.split('"').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(told("2", "unset"), [""; 0]);
+    bare.ok(["config", "transfer.advertiseSID", "true"]);
+    for protocol in ["0", "1", "2"] {
+        let ids = told(protocol, &format!("v{protocol}"));
+        // Of the others git makes no note.
+        assert_eq!(!ids.is_empty(), protocol == "2", "{ids:?}");
+        for id in ids {
+            assert!(server.log().contains(&id), "protocol {protocol}: {id}");
+        }
+    }
+    let told = server.log().matches(" session_id=").count();
+    assert!(told >= 6, "one for each clone and push: {}", server.log());
+    let log = server.log();
+    assert!(log.matches("client_session_id").count() >= 4, "three pushes and a fetch: {log}");
+}
+
+#[test]
+fn a_session_id_that_is_not_asked_for_is_refused_as_by_git() {
+    let world = World::new();
+    let bare = server::seeded(&world, "app.git", &[("a.txt", "a\n")]);
+    let (server, peer) = (Server::start(&world), Peer::start(&world));
+    let mut body = pkt(b"command=ls-refs\n");
+    body.extend(pkt(b"session-id=mine\n"));
+    body.extend(b"0000");
+    let answer = ask(&world, &server.url("app.git"), &body);
+    assert!(answer.contains("ERR unknown capability \"session-id\""), "{answer}");
+    assert!(!ask(&world, &peer.url("app.git"), &body).contains("refs/heads/main"));
+    bare.ok(["config", "transfer.advertiseSID", "true"]);
+    let [ours, gits] = [server.url("app.git"), peer.url("app.git")]
+        .map(|url| ask(&world, &url, &body).contains("refs/heads/main"));
+    assert!(ours && gits);
+}
+
+#[test]
 fn a_clone_begins_with_a_bundle_that_it_is_told_of() {
     let world = World::new();
     let bare = server::seeded(&world, "app.git", &[("a.txt", "a\n")]);

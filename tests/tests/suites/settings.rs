@@ -391,14 +391,15 @@ fn what_is_set_in_vain_is_named_in_the_log() {
     let twins = Twins::new();
     twins.listed();
     assert!(!twins.server.log().contains("is ignored"), "{}", twins.server.log());
-    twins.set("transfer.advertiseSID", "true");
+    twins.set("uploadpack.blobPackfileUri", "x");
     twins.listed();
     let log = twins.server.log();
     let line = log.lines().find(|line| line.contains("a setting of git's is ignored"));
     let line = line.unwrap_or_else(|| panic!("nothing is named: {log}"));
     let config = std::fs::read_to_string(twins.ours.dir().join("config")).expect("it is there");
-    let n = config.lines().position(|line| line.contains("advertiseSID")).expect("it is set") + 1;
-    for part in ["transfer.advertiseSID", "file=config", &format!("line={n}")] {
+    let n =
+        config.lines().position(|line| line.contains("blobPackfileUri")).expect("it is set") + 1;
+    for part in ["uploadpack.blobPackfileUri", "file=config", &format!("line={n}")] {
         assert!(line.contains(part), "{part}: {line}");
     }
 }
