@@ -75,7 +75,7 @@ impl Identified<'_> {
         };
         let Identity { agent, item } = self.identity.clone();
         // `GIT_NAMESPACE` is the user's own repository's here; git keeps it from the other side, too.
-        Hello { service, version, agent, item, namespace: None }
+        Hello { service, version, agent, item, namespace: None, account: None }
     }
 }
 

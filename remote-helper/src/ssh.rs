@@ -280,6 +280,7 @@ mod tests {
             agent: Some("ada".parse().unwrap()),
             item: None,
             namespace: None,
+            account: None,
         };
         let line = remote_command(OsStr::new("/a b'; rm -rf !x"), &hello);
         let expected =

@@ -78,6 +78,7 @@ fn open(args: &StdioArgs) -> Result<(Way, Hello), Refusal> {
         agent: args.agent.clone(),
         item: args.item.clone(),
         namespace: namespace()?,
+        account: None,
     };
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let path = expand(path, home.as_deref())?;

@@ -124,7 +124,7 @@ pub(crate) fn log_entry(committer: Option<&Committer>, now: Now) -> LogEntry {
     let by = match committer {
         Some(committer) => Signature {
             name: committer.user.clone().into(),
-            email: committer.email().into(),
+            email: committer.email.clone().into(),
             ..signature(now)
         },
         None => signature(now),

@@ -226,7 +226,7 @@ impl PostHooks {
 /// The environment by which git's server knows who pushes.
 fn committer_env(committer: &Committer) -> Vec<(String, OsString)> {
     let mut env = vec![
-        ("GIT_COMMITTER_EMAIL".to_owned(), committer.email().into()),
+        ("GIT_COMMITTER_EMAIL".to_owned(), committer.email.clone().into()),
         ("GIT_COMMITTER_NAME".to_owned(), committer.user.clone().into()),
     ];
     if let Some(address) = committer.address {

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 
 use zit_model::options::Options;
 use zit_model::{AgentId, Principal, quote};
+use zit_store::Account;
 
 /// What the edge learned of a caller before reading its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct Caller {
     pub address: Option<IpAddr>,
     /// The namespace that is spoken of; `None` for the repository itself.
     pub namespace: Option<zit_model::Namespace>,
+    /// The user whose process the caller is, where no server stands between it and the repository's files.
+    pub account: Option<Account>,
 }
 
 /// Who moved refs, as reflogs and hooks name it.
@@ -36,6 +39,8 @@ pub struct Caller {
 pub(crate) struct Committer {
     /// The user.
     pub(crate) user: String,
+    /// The user's mail address.
+    pub(crate) email: String,
     /// Whether a credential said so.
     pub(crate) proven: bool,
     /// Where it comes from.
@@ -43,10 +48,11 @@ pub(crate) struct Committer {
 }
 
 impl Committer {
-    /// The address that git's server makes of a user. Source: git's `http-backend.c`, `run_service`.
-    pub(crate) fn email(&self) -> String {
-        let host = self.address.map_or_else(|| "(none)".to_owned(), |address| address.to_string());
-        format!("{}@http.{host}", self.user)
+    /// With the address that git's server makes of a user. Source: git's `http-backend.c`, `run_service`.
+    fn over_http(user: String, proven: bool, address: Option<IpAddr>) -> Self {
+        let host = address.map_or_else(|| "(none)".to_owned(), |address| address.to_string());
+        let email = format!("{user}@http.{host}");
+        Self { user, email, proven, address }
     }
 }
 
@@ -83,6 +89,7 @@ impl Caller {
             nonce: None,
             address: None,
             namespace: None,
+            account: None,
         }
     }
 
@@ -99,14 +106,15 @@ impl Caller {
     /// Who is named as the one that moved refs.
     #[must_use]
     pub(crate) fn committer(&self) -> Committer {
+        if let Some(Account { name, email }) = self.account.clone() {
+            return Committer { user: name, email, proven: false, address: None };
+        }
         match self.door {
-            Door::Open => {
-                Committer { user: "anonymous".to_owned(), proven: false, address: self.address }
-            }
+            Door::Open => Committer::over_http("anonymous".to_owned(), false, self.address),
             Door::Credential => {
                 // What would end a name or an address has no place in one.
                 let user = quote::one_line(&self.principal.name).replace(['<', '>'], "");
-                Committer { user, proven: true, address: self.address }
+                Committer::over_http(user, true, self.address)
             }
         }
     }

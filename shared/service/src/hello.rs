@@ -2,7 +2,10 @@
 //!
 //! ```text
 //! hello = "zit-pipe 1" SP service SP "version=" version [SP "agent=" agent] [SP "item=" item] [SP "namespace=" namespace]
+//!     [SP "committer=" name " <" email ">"]
 //! ```
+//!
+//! A name and an address may have spaces, so they are the rest of the packet.
 //!
 //! Nobody answers it: what follows is git's protocol, which has its own way of saying no.
 
@@ -11,6 +14,7 @@ use std::io::{Read, Write};
 use bstr::ByteSlice;
 use zit_model::{AgentId, ItemId, Namespace};
 use zit_referee::Caller;
+use zit_store::Account;
 use zit_wire::pkt;
 use zit_wire::service::{ProtocolVersion, Service};
 
@@ -20,6 +24,12 @@ use crate::view::View;
 
 /// The words at the start, with the version of this packet.
 const MAGIC: &str = "zit-pipe 1";
+
+/// What goes before the name and the address.
+const COMMITTER: &str = " committer=";
+
+/// How many characters of a name and of an address are passed on.
+const MAX_NAME: usize = 250;
 
 /// What a client wants, and who it says it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +44,8 @@ pub struct Hello {
     pub item: Option<ItemId>,
     /// Which namespace of the repository is meant.
     pub namespace: Option<Namespace>,
+    /// The user whose process the client is; only for a push.
+    pub account: Option<Account>,
 }
 
 /// A packet that is no hello.
@@ -60,6 +72,10 @@ impl Hello {
         if let Some(namespace) = &self.namespace {
             line.push_str(&format!(" namespace={namespace}"));
         }
+        if let Some(Account { name, email }) = &self.account {
+            let short = |text: &str| text.chars().take(MAX_NAME).collect::<String>();
+            line.push_str(&format!("{COMMITTER}{} <{}>", short(name), short(email)));
+        }
         packet(&line)
     }
 
@@ -69,10 +85,14 @@ impl Hello {
     /// [`BadHello`] for anything else.
     pub fn read(line: &[u8]) -> Result<Self, BadHello> {
         let line = line.to_str().map_err(|_| BadHello)?;
+        let (line, committer) =
+            line.split_once(COMMITTER).map_or((line, None), |(l, c)| (l, Some(c)));
         let mut words = line.strip_prefix(MAGIC).ok_or(BadHello)?.split(' ').skip(1);
         let service = words.next().and_then(Service::from_name).ok_or(BadHello)?;
         let version = ProtocolVersion::V0;
-        let mut hello = Self { service, version, agent: None, item: None, namespace: None };
+        let account = committer.and_then(|committer| Account::read(committer.as_bytes()));
+        let mut hello =
+            Self { service, version, agent: None, item: None, namespace: None, account };
         for word in words {
             match word.split_once('=').ok_or(BadHello)? {
                 ("version", "0") => hello.version = ProtocolVersion::V0,
@@ -108,15 +128,15 @@ impl Hello {
     /// The caller as the referee sees it. Whoever may open the repository's files is asked for no credential.
     #[must_use]
     pub fn caller(&self) -> Caller {
-        let (header, item) = (self.agent.clone(), self.item.clone());
-        Caller { header, item, namespace: self.namespace.clone(), ..Caller::anyone() }
+        let Self { agent: header, item, namespace, account, .. } = self.clone();
+        Caller { header, item, namespace, account, ..Caller::anyone() }
     }
 }
 
 fn packet(line: &str) -> Vec<u8> {
     let mut packet = Vec::new();
     pkt::text(&mut packet, line.as_bytes())
-        .expect("two ids and a namespace are shorter than a packet");
+        .expect("two ids, a namespace and two bounded names are shorter than a packet");
     packet
 }
 
@@ -132,9 +152,11 @@ mod tests {
             agent: Some(AgentId::new("ada").unwrap()),
             item: Some(ItemId::new("0123456789ab").unwrap()),
             namespace: Some(Namespace::new("a/b").unwrap()),
+            account: Account::read(b"Ada Lovelace <ada@example.com>"),
         };
         let line =
-            b"zit-pipe 1 git-receive-pack version=1 agent=ada item=0123456789ab namespace=a/b\n";
+            b"zit-pipe 1 git-receive-pack version=1 agent=ada item=0123456789ab namespace=a/b \
+            committer=Ada Lovelace <ada@example.com>\n";
         assert_eq!(&hello.encode()[4..], line);
         assert_eq!(Hello::read(line.trim_end()), Ok(hello));
         let least = Hello {
@@ -143,6 +165,7 @@ mod tests {
             agent: None,
             item: None,
             namespace: None,
+            account: None,
         };
         assert_eq!(Hello::read(least.encode()[4..].trim_end()), Ok(least));
     }

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use zit_referee::{RefereeError, Repository};
-use zit_store::{Access, Store, StoreError};
+use zit_store::{Access, Account, Store, StoreError};
 use zit_wire::service::Service;
 
 use crate::hello::Hello;
@@ -86,7 +86,12 @@ impl From<StoreError> for LocalError {
 /// How a conversation about a repository is to be held.
 pub enum Way {
     /// A running server does.
-    Server(UnixStream),
+    Server {
+        /// The git directory.
+        git_dir: PathBuf,
+        /// The way to the server.
+        stream: UnixStream,
+    },
     /// This process does, as the repository's referee.
     Referee(Box<Referee>),
     /// This process does, by reading.
@@ -109,7 +114,7 @@ pub fn open(path: &Path, service: Service) -> Result<Way, LocalError> {
     match service {
         Service::UploadPack => reader(&git_dir),
         Service::ReceivePack => Ok(match referee(&git_dir)? {
-            Turn::Server(stream) => Way::Server(stream),
+            Turn::Server(stream) => Way::Server { git_dir, stream },
             Turn::Ours(repository) => {
                 Way::Referee(Box::new(Referee { git_dir, repository: *repository }))
             }
@@ -121,11 +126,25 @@ impl Way {
     /// Holds the conversation that `hello` begins. Blocks until it is over.
     pub fn serve(self, hello: &Hello, input: Box<dyn Read + Send>, output: &mut dyn Write) {
         match self {
-            Self::Server(stream) => forward(&stream, hello, input, output),
+            Self::Server { git_dir, stream } => {
+                forward(&stream, &signed(hello, &git_dir), input, output);
+            }
             Self::Reader(store) => hello.fetch(&*store, input, output),
-            Self::Referee(referee) => push::serve(*referee, hello, input, output),
+            Self::Referee(referee) => {
+                let hello = signed(hello, &referee.git_dir);
+                push::serve(*referee, &hello, input, output);
+            }
         }
     }
+}
+
+/// With the user of this process, who is named as the one that pushes.
+fn signed(hello: &Hello, git_dir: &Path) -> Hello {
+    let account = match hello.service {
+        Service::UploadPack => None,
+        Service::ReceivePack => Account::of_process(git_dir),
+    };
+    Hello { account, ..hello.clone() }
 }
 
 /// Opens the repository at `git_dir` with `open` once no other referee has it open.
@@ -161,7 +180,7 @@ fn enter(path: &Path) -> Option<PathBuf> {
 /// A way to fetch: it needs no lock, but what a crash left is finished first if nobody has it.
 fn reader(git_dir: &Path) -> Result<Way, LocalError> {
     match socket::connect(git_dir) {
-        Ok(Some(stream)) => return Ok(Way::Server(stream)),
+        Ok(Some(stream)) => return Ok(Way::Server { git_dir: git_dir.to_owned(), stream }),
         Ok(None) => {}
         // Another user's server may be read beside.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}

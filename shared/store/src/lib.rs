@@ -35,6 +35,7 @@
 //!
 //! Needs a POSIX file system with hard links.
 
+mod account;
 mod alternates;
 mod answers;
 mod backlog;
@@ -81,6 +82,7 @@ mod update_ref;
 mod upload;
 mod work_trees;
 
+pub use account::Account;
 pub use answers::{AnswerError, AnswerQuery, SharedAnswer};
 pub use boot::boot_id;
 pub use config::{MaintenanceLimits, RepoConfig, Unborn, Wants};

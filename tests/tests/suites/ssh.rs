@@ -120,6 +120,68 @@ fn sshd_leads_to_the_running_server() {
     assert!(server.log().contains("conversation held"), "{}", server.log());
 }
 
+/// Who the logs of a repository say has pushed, in order.
+fn pushers(bare: &Git, branch: &str) -> Vec<String> {
+    let log = std::fs::read_to_string(bare.dir().join("logs/refs/heads").join(branch)).unwrap();
+    let who = |line: &str| {
+        let (head, _) = line.split_once("> ").unwrap();
+        head.splitn(3, ' ').nth(2).unwrap().to_owned()
+    };
+    log.lines().map(who).collect()
+}
+
+#[test]
+fn who_pushes_is_named_as_git_names_the_user_there() {
+    let table = table(None);
+    let source = table.world.git();
+    source.ok(["init", "--quiet", "source"]);
+    let source = table.git.at(source.at("source").dir());
+    source.commit("One", &[("a.txt", "one")]);
+    let twins = ["ours.git", "theirs.git"].map(|name| table.world.bare(name));
+    for twin in &twins {
+        twin.ok(["config", "core.logAllRefUpdates", "always"]);
+        twin.ok(["config", "zit.mainline", "trunk"]);
+        let hook = twin.dir().join("hooks/post-receive");
+        std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        std::fs::write(&hook, "#!/bin/sh\ngit var GIT_COMMITTER_IDENT | sed 's/>.*//' >>who\n")
+            .unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&hook, mode).unwrap();
+    }
+    let addresses = |twin: &Git| [twin.dir().display().to_string(), table.sshd.url(twin.dir())];
+    let theirs = addresses(&twins[1]);
+    let push_both = |git: &Git, branch: &str| {
+        for (ours, theirs) in addresses(&twins[0]).iter().zip(&theirs) {
+            git.commit("Next", &[("a.txt", &format!("{branch} {ours}"))]);
+            let refspec = format!("HEAD:refs/heads/{branch}");
+            git.ok(["push", "--quiet", &format!("zit::{ours}"), &refspec]);
+            git.ok(["push", "--quiet", theirs, &refspec]);
+        }
+        let [ours, theirs] = [0, 1].map(|n| pushers(&twins[n], branch));
+        assert_eq!(ours, theirs, "{branch}");
+        ours
+    };
+    // The user's own configuration, then the environment where it reaches, then the repository's configuration.
+    let users = push_both(&source, "user");
+    assert!(!users[0].contains("anonymous"), "{users:?}");
+    let named = source.with_env("GIT_COMMITTER_NAME", "Somebody Else");
+    let others = push_both(&named, "env");
+    assert!(others[0].starts_with("Somebody Else <"), "{others:?}");
+    for twin in &twins {
+        twin.ok(["config", "user.name", "The Repository"]);
+        twin.ok(["config", "user.email", "repository@example.com"]);
+    }
+    let expected = "The Repository <repository@example.com";
+    assert_eq!(push_both(&source, "repository"), [expected; 2]);
+    // A running server says the same of whoever comes by its socket.
+    let server = Server::start(&table.world);
+    source.ok(["ls-remote", "--quiet", &server.url("ours.git")]);
+    let others = push_both(&named, "socket");
+    assert!(others[0].starts_with("Somebody Else <repository@"), "{others:?}");
+    let who = twins.map(|twin| std::fs::read_to_string(twin.dir().join("who")).unwrap());
+    assert_eq!(who[0], who[1]);
+}
+
 #[test]
 fn jgit_keeps_its_side_open_and_gets_its_reports_through_sshd() {
     let table = table(Some("zit-server stdio --agent jgit"));

@@ -102,6 +102,7 @@ pub(crate) fn principal(name: &str, agent: Option<&str>) -> Caller {
         nonce: None,
         address: None,
         namespace: None,
+        account: None,
     }
 }
 
