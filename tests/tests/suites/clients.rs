@@ -30,6 +30,7 @@ struct Client {
 fn clients_of_every_kind_share_one_repository_and_then_see_the_same() {
     let world = World::new();
     let bare = server::seeded(&world, "app.git", FILES);
+    bare.ok(["branch", "passing", "main"]);
     let server = Server::start(&world);
     let (clients, reader) = (clients(), gix());
     std::thread::scope(|scope| {
@@ -39,6 +40,8 @@ fn clients_of_every_kind_share_one_repository_and_then_see_the_same() {
         }
         scope.spawn(|| reader.read(world, &server.url("app.git")));
     });
+    // All have cloned it, and have to forget it.
+    bare.ok(["push", &server.url("app.git"), ":refs/heads/passing"]);
     bare.ok(["fsck", "--strict"]);
     for client in &clients {
         client.assert_done(&bare);
