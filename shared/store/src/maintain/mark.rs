@@ -19,7 +19,7 @@ const OURS: &str = "zit ";
 /// A step of a run, by what it may leave behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Lock files of refs.
+    /// A `packed-refs` that is not whole.
     Refs,
     /// Packs that are not whole.
     Objects,
@@ -150,10 +150,7 @@ fn leftovers(common_dir: &Path, phase: Phase) -> Vec<PathBuf> {
     let objects = common_dir.join("objects");
     match phase {
         Phase::Refs => {
-            let mut found =
-                vec![common_dir.join("packed-refs.lock"), common_dir.join("packed-refs.new")];
-            lock_files(&common_dir.join("refs"), &mut found);
-            found
+            vec![common_dir.join("packed-refs.lock"), common_dir.join("packed-refs.new")]
         }
         Phase::Objects => named(&objects.join("pack"), |name| {
             name.starts_with(".tmp-") || name.starts_with("tmp_") || name == "multi-pack-index.lock"
@@ -168,22 +165,4 @@ fn named(folder: &Path, is_one: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_one));
     named.map(|entry| entry.path()).collect()
-}
-
-/// Empty lock files outside `refs/zit/`: git makes these to remove the file of a ref that is packed now.
-fn lock_files(refs: &Path, found: &mut Vec<PathBuf>) {
-    let mut folders = vec![refs.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let Ok(meta) = entry.metadata() else { continue };
-            if meta.is_dir() && path != refs.join("zit") {
-                folders.push(path);
-            } else if meta.len() == 0
-                && path.extension().is_some_and(|extension| extension == "lock")
-            {
-                found.push(path);
-            }
-        }
-    }
 }

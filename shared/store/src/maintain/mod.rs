@@ -2,7 +2,8 @@
 //!
 //! [`Store::is_maintenance_due`] looks, [`Store::maintain`] does it, with stock git, at the lowest priority:
 //!
-//! 1. `git pack-refs`, all but what is below `refs/zit/`, which comes and goes; a reftable is folded by each writer.
+//! 1. `git pack-refs`, all but what is below `refs/zit/`, which comes and goes; then each file of a ref that says the
+//!    same is removed. A reftable is folded by each writer.
 //! 2. `git repack --geometric=2`: the small packs and all loose objects into one, until each pack is twice as large as
 //!    the next smaller one; then a multi-pack-index and its bitmaps.
 //! 3. `git commit-graph write`, of what refs reach.
@@ -17,12 +18,15 @@ mod due;
 mod mark;
 mod stop;
 
+use bstr::ByteSlice;
+
 use self::mark::{Mark, Phase};
 pub use self::stop::Stop;
 use crate::crash::crash_point;
 use crate::error::StoreError;
+use crate::fsio;
 use crate::git::{Finished, Git, GitError};
-use crate::refs::Form;
+use crate::refs::{Files, Form};
 use crate::store::Store;
 
 pub(crate) use self::due::Folded;
@@ -64,12 +68,8 @@ impl Store {
 
     fn run_steps(&self, stop: &Stop, mark: &Mark) -> Result<(), StoreError> {
         mark.enter(Phase::Refs)?;
-        if let Form::Files(_) = self.refs.form() {
-            let packed = self.step("pack-refs", &["--all", "--exclude", "refs/zit/*"], stop, mark);
-            if let Err(error) = packed {
-                // git before 2.42 cannot leave refs out, and does without.
-                tracing::info!(%error, "refs stay loose");
-            }
+        if let Form::Files(files) = self.refs.form() {
+            self.fold_refs(files, stop, mark)?;
         }
         crash_point("maintain.refs");
         mark.enter(Phase::Objects)?;
@@ -78,6 +78,25 @@ impl Store {
         mark.enter(Phase::Graph)?;
         self.step("commit-graph", &["write", "--reachable", "--no-progress"], stop, mark)?;
         crash_point("maintain.graph");
+        Ok(())
+    }
+
+    fn fold_refs(&self, files: &Files, stop: &Stop, mark: &Mark) -> Result<(), StoreError> {
+        const PACK: [&str; 4] = ["--all", "--no-prune", "--exclude", "refs/zit/*"];
+        if let Err(error) = self.step("pack-refs", &PACK, stop, mark) {
+            // git before 2.42 cannot leave refs out, and does without.
+            tracing::info!(%error, "refs stay loose");
+            return Ok(());
+        }
+        // The lines are on the disk before the files go.
+        fsio::sync_if_there(files.packed_path())?;
+        fsio::sync(self.common_dir())?;
+        for name in files.packed_too()? {
+            if stop.is_asked() {
+                break;
+            }
+            self.fold_ref(files, name.as_bstr())?;
+        }
         Ok(())
     }
 

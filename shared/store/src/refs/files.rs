@@ -13,7 +13,7 @@ use bstr::{BStr, BString, ByteSlice};
 use zit_model::{Oid, RefName};
 
 use super::cache::{Cache, List};
-use super::{Found, Head, Value};
+use super::{DEFERRED, Found, Head, Value};
 use crate::error::{Doing, StoreError};
 use crate::fsio::is_absent;
 use crate::packed::{PackedRefs, Peeled};
@@ -82,6 +82,26 @@ impl Files {
     /// A list that was read before, if it is known to be as it was without reading anything.
     pub(super) fn known(&self, prefix: &BStr) -> Result<Option<Arc<List>>, StoreError> {
         self.cache.known(prefix, self.packed.path())
+    }
+
+    /// The refs outside `refs/zit/` whose files say what `packed-refs` says too.
+    pub(crate) fn packed_too(&self) -> Result<Vec<BString>, StoreError> {
+        let mut names = Vec::new();
+        let skip = |name: &BStr| name.starts_with(DEFERRED);
+        self.walk("refs".into(), "refs/".into(), &skip, &mut |name, _| names.push(name))?;
+        let mut packed = Vec::new();
+        for name in names {
+            if self.is_packed_too(name.as_bstr())? {
+                packed.push(name);
+            }
+        }
+        Ok(packed)
+    }
+
+    /// Whether the ref's file says what `packed-refs` says too, and so may go.
+    pub(crate) fn is_packed_too(&self, name: &BStr) -> Result<bool, StoreError> {
+        let Some(Value::Oid(oid)) = read_value(&self.path(name))? else { return Ok(false) };
+        Ok(self.packed.find(name)?.is_some_and(|packed| packed.oid == oid))
     }
 
     /// Every ref whose name starts with `prefix` and that is not to be skipped, by name, and which folders were looked

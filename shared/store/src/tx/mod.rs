@@ -39,6 +39,7 @@
 
 mod apply;
 mod check;
+mod fold;
 mod held;
 mod ledger;
 mod lock;

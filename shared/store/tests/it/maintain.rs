@@ -13,7 +13,7 @@ use zit_store::{
     Store,
 };
 
-use crate::support::{Repo, commit, create, draft, run};
+use crate::support::{Repo, commit, create, delete, draft, name, run};
 
 const LIMITS: PackLimits = PackLimits { max_bytes: 1 << 20, max_objects: 100 };
 
@@ -294,4 +294,37 @@ fn readers_and_pushes_go_on_while_packs_are_folded() {
         store.objects().unwrap().blob(blob, 100).unwrap(),
         Blob::Bytes(b"content 100".into())
     );
+}
+
+#[test]
+fn a_branch_that_comes_back_with_its_old_value_while_refs_are_folded_stays() {
+    let repo = Repo::new();
+    let [tip] = repo.commits();
+    let store = repo.referee();
+    for round in 0..12 {
+        let names: Vec<_> = (0..40).map(|n| format!("refs/heads/r{round}/b{n}")).collect();
+        commit(&store, &names.iter().map(|name| create(name, tip)).collect::<Vec<_>>()).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let folding = scope.spawn(|| {
+                let folded = store.maintain(&Stop::default());
+                done.store(true, Ordering::SeqCst);
+                folded
+            });
+            for branch in names.iter().cycle() {
+                // One that cannot be locked in time is not deleted.
+                if commit(&store, &[delete(branch, tip)]).is_ok() {
+                    commit(&store, &[create(branch, tip)]).unwrap();
+                }
+                if done.load(Ordering::SeqCst) {
+                    break;
+                }
+            }
+            assert_eq!(folding.join().unwrap().unwrap(), Maintained::Done);
+        });
+        for branch in &names {
+            assert_eq!(store.find_ref(&name(branch)).unwrap(), Some(tip), "{branch} is lost");
+        }
+    }
+    assert_eq!(leftovers(&repo), Vec::<String>::new());
 }
