@@ -61,6 +61,7 @@ fn refusals() -> Vec<Refusal> {
     let mut refusals = vec![
         Refusal::BadName { why: why() },
         Refusal::UnknownRef,
+        Refusal::NotInNamespace,
         Refusal::RefereeOnly,
         Refusal::OthersRef { owner: agent() },
         Refusal::NoAgent,
@@ -85,6 +86,7 @@ fn refusals() -> Vec<Refusal> {
         Refusal::NameIsNotValue { value: oid("a") },
         Refusal::CreateOnly,
         Refusal::Hidden { is_deletion: false },
+        Refusal::Hidden { is_deletion: true },
         Refusal::LeftToHook,
         Refusal::DeleteDenied { name: name.clone() },
         Refusal::CurrentDelete { name: name.clone() },
