@@ -4,8 +4,9 @@
 //!
 //! The way of a push, stage by stage:
 //!
-//! 1. `repository` takes the pack into a quarantine, asks the repository's own `hooks`, and expands commands and options
-//!    (`push`);
+//! 1. `repository` takes the pack into a quarantine, unless the push has lost its `race` already, looks whether what
+//!    came is `complete` and who has `signed` it, asks the repository's own `hooks`, and expands commands and options
+//!    (`push`); from the start, names of a namespace are those that the repository has for them (`namespaced`);
 //! 2. `footprints` finds out what the pushed commits touch, beside the actor and in parallel;
 //! 3. the `actor` judges (`judge`, a pure function of push, `view` and time) and carries the verdict out
 //!    (`plan`, `carry_out`, `documents`): one ref transaction, then the view;
@@ -37,7 +38,7 @@ mod race;
 mod recent;
 mod repository;
 mod seen;
-pub mod signed;
+mod signed;
 mod speaker;
 mod status;
 mod verdict;
