@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice as _;
@@ -134,18 +134,19 @@ impl Store {
     /// Lets the repository's history end at `roots` too, durably. Before refs name what is above them.
     ///
     /// # Errors
-    /// [`StoreError::Io`] when the file cannot be written, also because another program has it locked.
+    /// [`StoreError::Locked`] when another program has the file locked, [`StoreError::Io`] when it cannot be written.
     pub fn extend_shallow(&self, roots: &BTreeSet<Oid>) -> Result<(), StoreError> {
         if roots.is_empty() {
             return Ok(());
         }
         let path = self.common_dir().join("shallow");
         let lock = self.common_dir().join("shallow.lock");
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&lock)
-            .doing("create", &lock)?;
+        let mut file = match fs::OpenOptions::new().write(true).create_new(true).open(&lock) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                return Err(StoreError::Locked(lock));
+            }
+            file => file.doing("create", &lock)?,
+        };
         let mut ends = shallow(self.common_dir());
         ends.extend(roots);
         let written = file.write_all(&lines(ends)).and_then(|()| file.sync_all());

@@ -60,6 +60,7 @@ fn locks(git_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
         "packed-refs.lock",
         "reftable/tables.list.lock",
         "config.lock",
+        "shallow.lock",
         "objects/maintenance.lock",
     ];
     found.extend(names.map(|name| git_dir.join(name)).into_iter().filter(|path| path.exists()));

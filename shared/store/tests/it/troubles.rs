@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use zit_model::Oid;
-use zit_store::{Access, Quarantine, Store};
+use zit_store::{Access, Quarantine, Store, StoreError};
 
 use crate::support::{Repo, commit, copy, create, delete, draft, moved, name, somebody};
 
@@ -235,4 +235,20 @@ fn a_lock_that_stays_keeps_only_what_comes_after_it_from_a_checkpoint_and_is_nam
     let error = store.settle().unwrap_err();
     assert!(error.to_string().contains("refs/zit/claims/b.lock"), "{error}");
     assert!(error.hint().is_some());
+}
+
+#[test]
+fn a_lock_on_the_file_shallow_is_left_alone_and_named() {
+    let repo = Repo::new();
+    let [a] = repo.commits();
+    let store = repo.referee();
+    let lock = repo.path.join("shallow.lock");
+    std::fs::write(&lock, "").unwrap();
+    let error = store.extend_shallow(&[a].into()).unwrap_err();
+    assert!(matches!(&error, StoreError::Locked(path) if *path == lock), "{error}");
+    assert!(lock.exists() && !repo.path.join("shallow").exists());
+    drop(store);
+    let findings = Store::open(&repo.path, Access::ReadOnly).unwrap().inspect().unwrap().findings;
+    let named = |what: &str| what.contains("shallow.lock is the lock of another program");
+    assert!(findings.iter().any(|finding| named(&finding.what)), "{findings:?}");
 }
