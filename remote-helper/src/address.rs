@@ -139,9 +139,7 @@ impl Remote {
         let text = url.to_str().ok_or_else(|| AddressError::Malformed(shown()))?;
         Address::parse(text).map(Self::Server)
     }
-}
 
-impl Remote {
     /// The address as it is shown to people, without a password.
     #[must_use]
     pub fn shown(&self) -> String {

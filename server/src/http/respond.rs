@@ -11,12 +11,11 @@ use hyper::{Response, StatusCode};
 
 use http_body_util::{Either, Full};
 use zit_model::failure;
+use zit_model::namespace::NamespaceError;
 use zit_referee::RefereeError;
 use zit_service::ServiceError;
 use zit_store::StoreError;
 use zit_wire::receive::ReceiveError;
-
-use zit_model::namespace::NamespaceError;
 
 use super::body::{BodyError, ResponseBody};
 use super::headers::HeaderError;

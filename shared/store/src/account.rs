@@ -64,7 +64,7 @@ impl Account {
 }
 
 fn ask(git_dir: &Path, email: Option<&str>) -> Option<Finished> {
-    let mut git = Git::anywhere("var").arg("GIT_COMMITTER_IDENT").env_path("GIT_DIR", git_dir);
+    let mut git = Git::anywhere("var").arg("GIT_COMMITTER_IDENT").env("GIT_DIR", git_dir);
     for variable in VARIABLES {
         if let Some(value) = std::env::var_os(variable) {
             git = git.env(variable, value);

@@ -138,11 +138,6 @@ impl Git {
         self
     }
 
-    pub(crate) fn env_path(mut self, key: &str, path: &Path) -> Self {
-        self.command.env(key, path);
-        self
-    }
-
     pub(crate) fn folder(mut self, path: &Path) -> Self {
         self.command.current_dir(path);
         self

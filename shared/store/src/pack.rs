@@ -201,7 +201,7 @@ impl Quarantine {
         let ends = if cut.is_empty() { None } else { Some(self.shallow_file(cut)?) };
         let mut git = self.reading_git("rev-list")?;
         if let Some(ends) = ends {
-            git = git.env_path("GIT_SHALLOW_FILE", &ends);
+            git = git.env("GIT_SHALLOW_FILE", &ends);
         }
         let finished = git
             .args(["--objects", "--stdin", "--quiet", "--not"])
@@ -321,16 +321,15 @@ impl Quarantine {
         max: u64,
     ) -> Result<u64, PackError> {
         let mut fed = Fed { bytes: 0, end: None };
-        let ends = std::mem::take(&mut self.ends);
+        let ends = self.ends.clone();
         let shallow = if ends.is_empty() { None } else { Some(self.shallow_file(&ends)?) };
-        self.ends = ends;
         let strict = self.receive.fsck.as_ref().map(|rules| match rules.argument() {
             argument if argument.is_empty() => "--strict".to_owned(),
             argument => format!("--strict={argument}"),
         });
         let mut git = self.git(&[STREAM_FROM], "index-pack")?;
         if let Some(shallow) = shallow {
-            git = git.env_path("GIT_SHALLOW_FILE", &shallow);
+            git = git.env("GIT_SHALLOW_FILE", &shallow);
         }
         let finished = git
             .env("GIT_ALLOC_LIMIT", MAX_OBJECT)

@@ -104,7 +104,7 @@ impl Quarantine {
         let file = self.shallow_file(cut)?;
         let finished = self
             .reading_git("rev-list")?
-            .env_path("GIT_SHALLOW_FILE", &file)
+            .env("GIT_SHALLOW_FILE", &file)
             .args(["--stdin", "--not"])
             .args(OWN_REFS)
             .args(["--all", "--alternate-refs"])

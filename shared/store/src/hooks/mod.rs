@@ -10,8 +10,6 @@
 
 mod run;
 
-pub(crate) use self::run::{Limits, run};
-
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::Read;
@@ -25,6 +23,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 use zit_model::Oid;
 
+pub(crate) use self::run::{Limits, run};
 use crate::error::StoreError;
 use crate::git::Git;
 use crate::{Quarantine, Store};
