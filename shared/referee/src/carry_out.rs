@@ -93,8 +93,8 @@ pub(crate) fn millis(now: Now) -> u64 {
     now.wall.0.saturating_mul(1000)
 }
 
-/// Makes objects visible and moves refs; deferred ones with the next flush. The repository's history ends at `roots` too from
-/// then on. The caller then brings the view up to date, which cannot fail.
+/// Makes objects visible and moves refs; deferred ones with the next flush. From then on the repository's history ends at
+/// `roots` too. The caller then brings the view up to date, which cannot fail.
 ///
 /// Should the refs fail to move, what became of them is known only to the store: the view is rebuilt before it is
 /// looked at again.

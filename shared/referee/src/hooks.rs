@@ -49,7 +49,7 @@ pub(crate) struct Errand {
     hooks: Hooks,
     /// Who pushes.
     identity: Vec<(String, OsString)>,
-    /// The push options and what is known of a certificate, which only those hooks are told that look at the push as a whole.
+    /// The push options and what is known of a certificate: told to those hooks alone that look at the push as a whole.
     options: Vec<(String, OsString)>,
     /// Whose names the hooks are told.
     namespace: Option<Namespace>,

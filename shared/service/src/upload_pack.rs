@@ -1,8 +1,8 @@
 //! `git-upload-pack`: one request of a fetch.
 //!
-//! `ls-refs`, `object-info` and `bundle-uri` of protocol v2 are answered here, and a small `fetch` by `small_fetch`; one that
-//! others may repeat by [`shared_fetch`]. Every other request goes to the store's pack source as it is: what was read of
-//! it to tell them apart first, then the rest as it arrives.
+//! `ls-refs`, `object-info` and `bundle-uri` of protocol v2 are answered here, and a small `fetch` by `small_fetch`; one
+//! that others may repeat by [`shared_fetch`]. Every other request goes to the store's pack source as it is: what was read
+//! of it to tell them apart first, then the rest as it arrives.
 //!
 //! Errors that a fetching client can be told of go as an `ERR` packet, which git shows its user as
 //! `fatal: remote error: …`; of an HTTP error it shows the number alone.

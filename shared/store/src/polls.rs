@@ -1,8 +1,8 @@
 //! Lists of refs as they were sent, for clients that ask for the same again and again.
 //!
 //! An answer is good as long as what it was made of is: lists of refs that the cache of [`refs`](crate::refs) knows to be
-//! as they were, the table of deferred refs, and the configuration. To look costs a few stats; nothing is read, decoded
-//! or written, so that it may be done where nobody may wait.
+//! as they were, the table of deferred refs, and the configuration. To look costs a few stats, so that it may be done where
+//! nobody may wait; only a configuration that has changed is read again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +14,16 @@ use crate::error::StoreError;
 use crate::refs::{KnownList, Refs};
 use crate::{Reading, Store};
 
-/// How many answers are kept, the longest request and answer, and the longest number of prefixes asked for.
+/// How many answers are kept.
 const MAX_ANSWERS: usize = 64;
+
+/// The longest request whose answer is kept, in bytes.
 const MAX_REQUEST: usize = 4 * 1024;
+
+/// The longest answer that is kept, in bytes.
 const MAX_ANSWER: usize = 256 * 1024;
+
+/// How many prefixes a request may name whose answer is kept.
 const MAX_PREFIXES: usize = 8;
 
 /// All that a list of some refs depends on, at one moment.

@@ -194,7 +194,7 @@ impl Audience for Said {
     }
 }
 
-/// Source: gnupg's `doc/DETAILS`; git's `parse_gpg_output`.
+/// Reads the status lines of gpg. Source: gnupg's `doc/DETAILS`; git's `parse_gpg_output`.
 fn read_gpg(said: &[u8]) -> Checked {
     let results = [
         ("GOODSIG", 'G'),
@@ -225,7 +225,7 @@ fn read_gpg(said: &[u8]) -> Checked {
     checked
 }
 
-/// Source: git's `parse_ssh_output`. A principal may have blanks.
+/// Reads the first line that ssh-keygen says. Source: git's `parse_ssh_output`. A principal may have blanks.
 fn read_ssh(said: &[u8]) -> Checked {
     let bad = Checked { result: 'B', ..Checked::nothing() };
     let line = quote::one_line(&said.lines().next().unwrap_or_default().to_str_lossy());

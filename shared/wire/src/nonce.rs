@@ -55,7 +55,7 @@ impl NonceStatus {
     }
 }
 
-/// Makes the nonce of a moment.
+/// Makes the nonce of a moment; `None` only where the hash function refuses what it is given.
 #[must_use]
 pub fn issue(seed: Seed<'_>, at: UnixSeconds) -> Option<String> {
     let text = [seed.path, format!(":{}", at.0).as_bytes()].concat();
@@ -87,7 +87,7 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
-/// Source: RFC 2104.
+/// A hash of `text` that only those can make who have the secret. Source: RFC 2104.
 fn hmac(kind: Kind, secret: &[u8], text: &[u8]) -> Option<gix_hash::ObjectId> {
     let hash = |parts: [&[u8]; 2]| {
         let mut hasher = gix_hash::hasher(kind);

@@ -6,7 +6,7 @@ use zit_tests::barrier::Racer;
 use zit_tests::world::text;
 use zit_tests::{Barrier, Git, Server, World, files, process};
 
-/// A git that cannot read a reftable, where the machine has one.
+/// Debian's git, which is made to say that it is too old for a reftable.
 const OLD_GIT: &str = "/usr/bin/git";
 
 const FILES: &[(&str, &str)] =
@@ -188,7 +188,7 @@ fn a_repository_is_refereed_without_a_server() {
 fn a_git_that_is_too_old_is_told_apart() {
     let world = World::new();
     let bare = seeded(&world);
-    // Debian's own git, or one made to say that it is as old.
+    // It says that it is as old as Debian 12's.
     let old = world.path("old");
     std::fs::create_dir(&old).expect("the world is writable");
     let fake = old.join("git");

@@ -9,8 +9,9 @@
 //! 5. [`pack`]: all of it; what changed a little as a [`delta`] against what lay at the same path.
 //!
 //! Whatever is past [`FetchLimits`] is [`FetchError::TooBig`], found before anything is answered: the request goes to
-//! a [`crate::PackSource`] as it came. Deltas are made here, of two objects that are read anyway, and never taken from packs:
-//! no offset in a file has to be believed, and it does not matter how an object is stored.
+//! a [`crate::PackSource`] as it came. Deltas are made here, against an object that is read for it where it was not read
+//! before, and never taken from packs: no offset in a file has to be believed, and it does not matter how an object is
+//! stored.
 //!
 //! Invariant: nothing that the client lacks is left out. A little that it has may be sent again: a file that moved
 //! from a folder that its new commits leave alone, or that came back from before the commits both have.

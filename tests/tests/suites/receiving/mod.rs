@@ -1,5 +1,5 @@
-//! What a push may carry beside plain commands is taken as behind `git http-backend`: ends of a shallow history,
-//! certificates, refs that are left to a hook, symbolic refs.
+//! What a push may carry beside plain commands is taken as behind `git http-backend`: ends of a shallow history, and
+//! certificates.
 //!
 //! Each test does one thing to two repositories that differ in nothing but their server, and compares what came of it.
 
