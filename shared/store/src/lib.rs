@@ -64,6 +64,7 @@ mod merge;
 mod objects;
 mod pack;
 mod packed;
+mod packs;
 mod polls;
 mod quarantine;
 mod reach;

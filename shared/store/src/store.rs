@@ -19,7 +19,8 @@ use crate::config_file::ConfigFile;
 use crate::error::{Doing, StoreError};
 use crate::git::{self, Git};
 use crate::maintain::{self, Folded};
-use crate::objects::{self, Database, Objects};
+use crate::objects::{Database, Objects};
+use crate::packs::Packs;
 use crate::polls::Polls;
 use crate::quarantine::Quarantine;
 use crate::reach::Reach;
@@ -65,7 +66,7 @@ pub struct Store {
     kind: gix_hash::Kind,
     pub(crate) refs: Refs,
     config: Arc<ConfigFile>,
-    objects: Mutex<Arc<gix_odb::Store>>,
+    objects: Mutex<Packs>,
     handles: AtomicU32,
     answers: Arc<Shelf>,
     reach: Reach,
@@ -135,7 +136,7 @@ impl Store {
         }
         let store = Self {
             refs: Refs::new(storage, &common_dir, &git_dir, kind),
-            objects: Mutex::new(objects::open(&common_dir.join("objects"), kind)?),
+            objects: Mutex::new(Packs::open(&common_dir.join("objects"), kind)?),
             handles: AtomicU32::new(0),
             answers: Shelf::new(common_dir.join("zit")),
             reach: Reach::default(),
@@ -320,13 +321,14 @@ impl Store {
     }
 
     pub(crate) fn files(&self) -> Result<Arc<gix_odb::Store>, StoreError> {
-        let mut store = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut packs = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         // The library has a fixed number of places for packs and fails once they are used up.
         let look = self.handles.fetch_add(1, Ordering::Relaxed).is_multiple_of(HANDLES_PER_LOOK);
-        if look && store.metrics().unused_slots < FEW_PLACES {
-            *store = objects::open(&self.objects_dir(), self.kind)?;
+        let is_full = look && packs.store().metrics().unused_slots < FEW_PLACES;
+        if packs.has_lost_any(&self.objects_dir())? || is_full {
+            *packs = Packs::open(&self.objects_dir(), self.kind)?;
         }
-        Ok(Arc::clone(&store))
+        Ok(Arc::clone(packs.store()))
     }
 
     /// An empty quarantine: a place for objects that nobody else sees until they are migrated.

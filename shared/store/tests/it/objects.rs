@@ -165,3 +165,20 @@ fn ancestry_is_gits() {
     }
     assert_eq!(objects.commits_between(None, merged).unwrap().len(), 4);
 }
+
+#[test]
+fn what_garbage_collection_has_pruned_is_not_here_any_more() {
+    let repo = Repo::new();
+    let [kept, gone] = repo.commits();
+    repo.git(&["update-ref", "refs/heads/kept", &kept.to_string()]);
+    repo.git(&["update-ref", "refs/heads/gone", &gone.to_string()]);
+    repo.git(&["gc", "-q"]);
+    let store = repo.referee();
+    assert!(store.objects().unwrap().kind(gone).unwrap().is_some());
+    repo.git(&["update-ref", "-d", "refs/heads/gone"]);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    assert_eq!(store.objects().unwrap().kind(gone).unwrap(), None);
+    assert!(store.objects().unwrap().kind(kept).unwrap().is_some());
+    let update = crate::support::create("refs/heads/back", gone);
+    assert!(crate::support::commit(&store, &[update]).is_err(), "a ref names what is gone");
+}
