@@ -78,13 +78,18 @@ impl PushCert {
     }
 
     pub(super) fn commands(&self) -> impl Iterator<Item = &[u8]> {
-        self.text.get(self.commands..self.signature).unwrap_or_default().lines()
+        lines(self.text.get(self.commands..self.signature).unwrap_or_default())
     }
 
     fn headers<'a>(&'a self, name: &'static [u8]) -> impl Iterator<Item = &'a BStr> {
-        let lines = self.text.get(..self.headers).unwrap_or_default().lines();
-        lines.filter_map(move |line| line.strip_prefix(name).map(ByteSlice::as_bstr))
+        lines(self.text.get(..self.headers).unwrap_or_default())
+            .filter_map(move |line| line.strip_prefix(name).map(ByteSlice::as_bstr))
     }
+}
+
+/// The lines of a text without the LF that ends each; a CR before it is part of the line.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.lines_with_terminator().map(|line| line.strip_suffix(b"\n").unwrap_or(line))
 }
 
 /// Where the last line begins that begins a signature; the end of the text when there is none.

@@ -172,6 +172,28 @@ fn the_commands_of_a_certificate_are_those_of_the_push() {
 }
 
 #[test]
+fn a_certificate_signs_every_byte_of_its_lines() {
+    let bytes = body(&[
+        "push-cert\0report-status-v2 push-options\n",
+        "nonce 1-a\r\n",
+        "push-option a\r\n",
+        "\n",
+        &format!("{ZERO} {ONE} refs/heads/a\r\n"),
+        "-----BEGIN SSH SIGNATURE-----\n",
+        "push-cert-end\n",
+        "--",
+        "a\r",
+        "--",
+    ]);
+    let (request, _) = read_whole(&bytes);
+    assert_eq!(request.commands, [command("refs/heads/a\r", None, Some(oid(ONE)))]);
+    assert!(request.signs_its_options());
+    let other = PushRequest { options: vec!["a".into()], ..request.clone() };
+    assert!(!other.signs_its_options());
+    assert_eq!(request.cert.unwrap().nonce(), Some("1-a\r".into()));
+}
+
+#[test]
 fn each_malformed_request_says_what_is_wrong_with_it() {
     let line = |rest: &str| body(&[&format!("{ZERO} {ONE} {rest}"), "--"]);
     let first = format!("{ZERO} {ONE} refs/a\0push-options");
