@@ -9,13 +9,17 @@
 mod push;
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Access as Mode, access};
+use rustix::process::geteuid;
 use zit_referee::{RefereeError, Repository};
 use zit_store::{Access, Account, Store, StoreError};
 use zit_wire::service::Service;
@@ -47,6 +51,9 @@ pub enum LocalError {
         /// What the system said.
         source: io::Error,
     },
+    /// Its owner is to be its referee, or somebody else is already.
+    #[error("cannot push to {}: it belongs to another user", .0.display())]
+    OthersRepository(PathBuf),
     /// A server of another user's is its referee.
     #[error("cannot push to {}: the server of another user has it open", .0.display())]
     OthersServer(PathBuf),
@@ -69,6 +76,7 @@ impl LocalError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Referee(error) => error.hint(),
+            Self::OthersRepository(_) => Some("push to a server of its owner's by its address"),
             Self::OthersServer(_) => Some("push to that server by its address"),
             Self::Busy(_) => Some("another push is still at work there; try again"),
             Self::Unwritable { .. } => Some("ask its owner, or push to its server by address"),
@@ -186,9 +194,12 @@ fn reader(git_dir: &Path) -> Result<Way, LocalError> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
         Err(source) => return Err(LocalError::Socket { path: git_dir.to_owned(), source }),
     }
-    match Store::open(git_dir, Access::Referee) {
-        Ok(recovered) => drop(recovered),
-        Err(error) => tracing::debug!(%error, "read as it is"),
+    // What another user's referees left is theirs to finish: a file of ours among theirs would keep them out.
+    if owner(&git_dir.join("zit")) == Some(us()) {
+        match Store::open(git_dir, Access::Referee) {
+            Ok(recovered) => drop(recovered),
+            Err(error) => tracing::debug!(%error, "read as it is"),
+        }
     }
     Ok(Way::Reader(Box::new(Store::open(git_dir, Access::Fetch)?)))
 }
@@ -205,6 +216,9 @@ fn referee(git_dir: &Path) -> Result<Turn, LocalError> {
     loop {
         match socket::connect(git_dir) {
             Ok(Some(stream)) => return Ok(Turn::Server(stream)),
+            Ok(None) if is_others(git_dir) => {
+                return Err(LocalError::OthersRepository(git_dir.to_owned()));
+            }
             Ok(None) => {}
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(LocalError::OthersServer(git_dir.to_owned()));
@@ -226,6 +240,22 @@ fn referee(git_dir: &Path) -> Result<Turn, LocalError> {
         }
         pause();
     }
+}
+
+/// Whether this user could be the referee and must not: its files would keep the owner's referees out.
+fn is_others(git_dir: &Path) -> bool {
+    let theirs =
+        owner(&git_dir.join("zit")).or_else(|| owner(git_dir)).is_some_and(|it| it != us());
+    theirs && access(git_dir, Mode::WRITE_OK).is_ok()
+}
+
+/// The user whose folder it is, if there is one.
+fn owner(folder: &Path) -> Option<u32> {
+    fs::metadata(folder).ok().map(|found| found.uid())
+}
+
+fn us() -> u32 {
+    geteuid().as_raw()
 }
 
 fn is_unwritable(error: &io::Error) -> bool {

@@ -405,6 +405,38 @@ fn who_may_not_write_can_fetch_and_is_told_why_a_push_is_refused() {
     assert_eq!(table.bare.resolve("refs/heads/x"), None);
 }
 
+#[test]
+fn whoever_may_do_anything_leaves_nothing_of_theirs_in_anothers_repository() {
+    if !is_root() {
+        return;
+    }
+    let table = table();
+    let path = table.path();
+    table.git.ok(["config", "--global", "--add", "safe.directory", "*"]);
+    let root = table.clone(&table.address(), "boss");
+    let nobodys = root.commit("Next", &[("next.txt", "next\n")]);
+    open_up(&path);
+    give(&path, NOBODY);
+    let foreign = || {
+        let found = root.shell(&format!("find {} -not -user {NOBODY}", path.display())).ok();
+        String::from_utf8_lossy(&found.stdout).trim().to_owned()
+    };
+    // Before a referee was there, and after one of its owner's.
+    for n in 0..2 {
+        root.ok(["fetch", "--quiet", "origin"]);
+        let run = root.run(["push", "origin", "HEAD:refs/heads/roots"]).failed();
+        assert!(run.stderr.contains("it belongs to another user"), "{run}");
+        assert_eq!(foreign(), "", "{n}");
+        give(root.dir(), NOBODY);
+        let setpriv = format!("setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups");
+        give(table.world.home().as_ref(), NOBODY);
+        let _ = root.shell(&format!("{setpriv} git push origin HEAD:refs/heads/x-{n}")).ok();
+        assert_eq!(table.bare.resolve(&format!("refs/heads/x-{n}")).as_ref(), Some(&nobodys));
+        give(root.dir(), 0);
+        give(table.world.home().as_ref(), 0);
+    }
+}
+
 /// Lets everybody pass through the folders above `path`, and programs of this build be run.
 fn open_up(path: &Path) {
     for folder in path.ancestors().chain(process::product_folder().ancestors()) {
