@@ -61,10 +61,15 @@ pub(crate) fn carry_out(
         let entry = log_entry(Some(&push.committer), actor.clock.now());
         match store.prepare_logged(&updates, &seen, Some(entry)) {
             Ok(prepared) => {
+                let mut incoming = incoming;
+                let mut roots = push.roots(&verdict);
+                if let Some(incoming) = incoming.as_mut().filter(|_| !roots.is_empty()) {
+                    // What landed while hooks ran may go on where the pusher's history ends.
+                    roots = incoming.unreached(roots)?;
+                }
                 let pack = incoming.filter(|_| plan.needs_pack() || push.signed.is_some());
                 let objects = pack.into_iter().chain([made]).collect();
                 let draft = draft(push, &plan, now);
-                let roots = push.roots(&verdict);
                 commit(actor, Some(&push.committer), draft, prepared, objects, &roots)?;
                 let done = plan.apply(actor, push.adopts.as_ref(), now);
                 return Ok((verdict, done));

@@ -3,6 +3,7 @@
 //! ```text
 //! Quarantine::ends_at               what the client says, before its pack is read
 //! Quarantine::roots                 at which of these commits the new history of each tip ends
+//! Quarantine::unreached             whether they still do, once refs are locked
 //! Quarantine::check_connected_above whether the tip is whole down to there
 //! Store::extend_shallow             takes them for ends of the repository's own history
 //! ```
@@ -53,18 +54,36 @@ impl Quarantine {
     /// # Errors
     /// [`StoreError`] when objects cannot be read or git cannot be run.
     pub fn roots(&mut self, tips: &[Oid]) -> Result<Vec<BTreeSet<Oid>>, StoreError> {
-        let (mut ends, mut old) = (BTreeSet::new(), BTreeSet::new());
-        let (objects, repository) = (self.objects(), self.repository_objects());
+        let mut ends = BTreeSet::new();
+        let objects = self.objects();
         for &oid in &self.ends {
             if objects.kind(oid)? == Some(Kind::Commit) {
                 ends.insert(oid);
-                if repository.kind(oid)?.is_some() {
-                    old.insert(oid);
-                }
             }
         }
-        // A commit that refs reach ends nothing. Cutting history at it may hide another one that they reach, so the
-        // others are looked at again without it.
+        let ends = self.unreached(ends)?;
+        let mut roots = Vec::with_capacity(tips.len());
+        for tip in tips {
+            let new = self.new_commits([tip], &ends)?.unwrap_or_default();
+            roots.push(ends.intersection(&new).copied().collect());
+        }
+        Ok(roots)
+    }
+
+    /// Those of the commits that no ref reaches now: at the others, history goes on.
+    ///
+    /// # Errors
+    /// As [`Quarantine::roots`].
+    pub fn unreached(&mut self, mut ends: BTreeSet<Oid>) -> Result<BTreeSet<Oid>, StoreError> {
+        let mut old = BTreeSet::new();
+        let repository = self.repository_objects();
+        for &oid in &ends {
+            if repository.kind(oid)?.is_some() {
+                old.insert(oid);
+            }
+        }
+        // Cutting history at one that refs reach may hide another one that they reach, so the others are looked at again
+        // without it.
         while !old.is_empty() {
             let apart = self.new_commits(old.iter(), &old)?.unwrap_or_default();
             let reached: BTreeSet<Oid> = old.difference(&apart).copied().collect();
@@ -74,12 +93,7 @@ impl Quarantine {
             old.retain(|oid| apart.contains(oid));
             ends.retain(|oid| !reached.contains(oid));
         }
-        let mut roots = Vec::with_capacity(tips.len());
-        for tip in tips {
-            let new = self.new_commits([tip], &ends)?.unwrap_or_default();
-            roots.push(ends.intersection(&new).copied().collect());
-        }
-        Ok(roots)
+        Ok(ends)
     }
 
     /// As [`Quarantine::check_connected`] of one tip, with history that may end at `roots`.

@@ -1,6 +1,7 @@
 //! Pushes from shallow clones, of history that begins where the repository has nothing.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use zit_tests::Git;
 
@@ -102,6 +103,30 @@ fn a_repository_becomes_shallow_where_it_is_allowed_to() {
         let again = pair.world.git().clone_of(url, &format!("again-{n}"));
         assert_eq!(again.ok(["rev-list", "--count", "origin/cut"]), "3", "{url}");
     }
+}
+
+#[test]
+fn history_that_lands_meanwhile_is_not_cut_by_a_push_that_lacks_it() {
+    let pair = Pair::new();
+    pair.ours.ok(["config", "receive.shallowUpdate", "true"]);
+    let clone = pair.shallow_clone();
+    let [url, _] = pair.urls();
+    // While `pre-receive` is asked about the one, the other is pushed, with all its history.
+    let hook = pair.ours.dir().join("hooks/pre-receive");
+    let elsewhere = pair.world.git().at("elsewhere");
+    let text = format!(
+        "#!/bin/sh\nread old new ref\ntest $ref != refs/heads/cut || env -i PATH=\"$PATH\" git -C {} push -q {url} HEAD:refs/heads/full\n",
+        path(&elsewhere)
+    );
+    fs::create_dir_all(hook.parent().expect("a file is in a folder")).expect("writable");
+    fs::write(&hook, text).expect("writable");
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("writable");
+    clone.ok(["push", "--quiet", &url, "HEAD:refs/heads/cut"]);
+    for name in ["full", "cut"] {
+        assert_eq!(pair.ours.ok(["rev-list", "--count", name]), "12", "{name}");
+    }
+    assert!(!pair.ours.dir().join("shallow").exists());
+    pair.ours.ok(["fsck", "--full", "--no-dangling", "--connectivity-only"]);
 }
 
 #[test]
