@@ -74,8 +74,9 @@ impl Identified<'_> {
             Some(_) | None => ProtocolVersion::V2,
         };
         let Identity { agent, item } = self.identity.clone();
+        let (bound, nonce) = (false, None);
         // `GIT_NAMESPACE` is the user's own repository's here; git keeps it from the other side, too.
-        Hello { service, version, agent, item, namespace: None, account: None }
+        Hello { service, version, agent, bound, item, namespace: None, account: None, nonce }
     }
 }
 

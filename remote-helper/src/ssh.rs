@@ -278,9 +278,11 @@ mod tests {
             service: Service::ReceivePack,
             version: ProtocolVersion::V1,
             agent: Some("ada".parse().unwrap()),
+            bound: false,
             item: None,
             namespace: None,
             account: None,
+            nonce: None,
         };
         let line = remote_command(OsStr::new("/a b'; rm -rf !x"), &hello);
         let expected =

@@ -3,7 +3,7 @@
 //! sshd puts the client's own command into `SSH_ORIGINAL_COMMAND`. [`asked`] reads the two forms that git clients send:
 //!
 //! ```text
-//! git-receive-pack '/srv/git/app.git'                          git, JGit, libgit2, dulwich
+//! git-receive-pack '/srv/git/app.git'                          git, JGit, libgit2, dulwich; or `git receive-pack …`
 //! zit-server stdio [<option>…] git-receive-pack '/srv/…'       git-remote-zit, and git told to by its user
 //! ```
 //!
@@ -73,6 +73,9 @@ pub(crate) fn asked(command: Option<&OsStr>, set: &StdioArgs) -> Result<StdioArg
     let is = |n: usize, word: &str| words.get(n).is_some_and(|found| found == word);
     if is(0, "zit-server") && is(1, "stdio") {
         words.remove(0);
+    } else if is(0, "git") && (is(1, "upload-pack") || is(1, "receive-pack")) {
+        // git's own shell for logins takes this form, too.
+        words.splice(0..2, ["stdio".into(), joined(&words)]);
     } else if is(0, "git-upload-pack") || is(0, "git-receive-pack") {
         words.insert(0, "stdio".into());
     } else {
@@ -93,6 +96,11 @@ pub(crate) fn asked(command: Option<&OsStr>, set: &StdioArgs) -> Result<StdioArg
             ..asked
         }),
     }
+}
+
+/// A command of two words as one.
+fn joined(words: &[OsString]) -> OsString {
+    words.iter().take(2).cloned().collect::<Vec<_>>().join(OsStr::new("-"))
 }
 
 /// The words of a command as a shell would split them; `None` when a shell would do more than that.
@@ -155,6 +163,7 @@ mod tests {
             ("git-receive-pack '/srv/a b.git'", "/srv/a b.git"),
             ("git-receive-pack '~/it'\\''s'\\!''", "~/it's!"),
             ("git-receive-pack /srv/r", "/srv/r"),
+            ("git receive-pack '/srv/r'", "/srv/r"),
             ("zit-server stdio --protocol=1 --agent=ada git-receive-pack '/r'", "/r"),
         ] {
             let found = ask(command, None).unwrap();
@@ -172,6 +181,9 @@ mod tests {
             "git-receive-pack",
             "git-receive-pack '/r' '/s'",
             "git-upload-archive '/r'",
+            "git upload-archive '/r'",
+            "git -c x=y receive-pack '/r'",
+            "git",
             "git-receive-pack $(id)",
             "git-receive-pack /r; id",
             "git-receive-pack '/r",

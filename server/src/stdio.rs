@@ -69,16 +69,21 @@ pub(crate) fn run(args: &StdioArgs) -> Result<ExitCode, StdioError> {
 
 /// Finds out what is wanted, and the way to it.
 fn open(args: &StdioArgs) -> Result<(Way, Hello), Refusal> {
-    let forced = || forced::asked(std::env::var_os(forced::VARIABLE).as_deref(), args);
+    let command = std::env::var_os(forced::VARIABLE);
+    // sshd sets the variable only where it is not the client that says what is run.
+    let bound = command.is_some() && args.agent.is_some();
+    let forced = || forced::asked(command.as_deref(), args);
     let args = if args.wanted().is_some() { args.clone() } else { forced()? };
     let (service, path) = args.wanted().ok_or(ForcedError::NoCommand)?;
     let hello = Hello {
         service,
         version: args.protocol.unwrap_or_else(asked_by_environment),
         agent: args.agent.clone(),
+        bound,
         item: args.item.clone(),
         namespace: namespace()?,
         account: None,
+        nonce: None,
     };
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let path = expand(path, home.as_deref())?;

@@ -15,6 +15,7 @@ use crate::actor::{Outcome, Status};
 use crate::error::RefereeError;
 use crate::hooks::PostHooks;
 use crate::push::Command;
+use crate::speaker::OtherAgent;
 use crate::verdict::{Already, Decision, ItemStep, Refusal, Step};
 use crate::view::OpenItem;
 use crate::words::{self, Voice};
@@ -572,6 +573,18 @@ pub(crate) fn declined_by_hook(
     let prompt = Prompt { mainline: "main".into(), agent };
     let status = prompt.push(&["zit.status"], "HEAD:refs/zit/tell", "what is open here");
     PushAnswer::refused(request, kind, "pre-receive hook declined", vec![status], options.format)
+}
+
+/// The answer to a push that speaks as an agent which its login may not speak for.
+pub(crate) fn other_agent(
+    request: &PushRequest,
+    kind: gix_hash::Kind,
+    options: &Options,
+    error: &OtherAgent,
+) -> PushAnswer {
+    let prompt = Prompt { mainline: "main".into(), agent: None };
+    let status = prompt.push(&["zit.status"], "HEAD:refs/zit/tell", "without zit.agent");
+    PushAnswer::refused(request, kind, &error.to_string(), vec![status], options.format)
 }
 
 /// The answer to a push whose certificate signs other options than came with it.

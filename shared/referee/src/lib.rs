@@ -51,4 +51,4 @@ pub use error::RefereeError;
 pub use hooks::Nobody;
 pub use inspect::inspect;
 pub use repository::{Repository, refs_for_fetch};
-pub use speaker::{Caller, Door, Speaker};
+pub use speaker::{Caller, Door, OtherAgent, Speaker};

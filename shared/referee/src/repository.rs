@@ -272,6 +272,9 @@ impl Repository {
             Ok(options) => options,
             Err(error) => return answer::bad_options(request, kind, &error),
         };
+        if let Err(error) = caller.may_speak(&options) {
+            return answer::other_agent(request, kind, &options, &error);
+        }
         let format = options.format;
         let namespace = caller.namespace.as_ref();
         if namespace.is_some() && namespaced::asks_for_referee(&options) {

@@ -22,6 +22,8 @@ pub struct Caller {
     pub header: Option<AgentId>,
     /// The agent of the URL's seat, `/@<agent>/`.
     pub seat: Option<AgentId>,
+    /// The one agent that the caller's login may speak for.
+    pub only: Option<AgentId>,
     /// The item of the `Zit-Item` header.
     pub item: Option<zit_model::ItemId>,
     /// The nonce for a push certificate that was given on this very connection; over HTTP, each request is one.
@@ -65,6 +67,16 @@ pub enum Door {
     Credential,
 }
 
+/// A login that is set to one agent is used to speak as another.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this login speaks as {may}, not as {asked}")]
+pub struct OtherAgent {
+    /// What the login is set to.
+    pub may: AgentId,
+    /// What the push asks for.
+    pub asked: AgentId,
+}
+
 /// The caller of one push, its options read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Speaker {
@@ -85,6 +97,7 @@ impl Caller {
             door: Door::Open,
             header: None,
             seat: None,
+            only: None,
             item: None,
             nonce: None,
             address: None,
@@ -93,14 +106,15 @@ impl Caller {
         }
     }
 
-    /// The agent known before the options are read: header, then seat, then principal.
+    /// The agent known before the options are read: the login's, then header, then seat, then principal.
     #[must_use]
     pub fn agent(&self) -> Option<AgentId> {
         let own = || match self.door {
             Door::Open => None,
             Door::Credential => AgentId::slug(&self.principal.name),
         };
-        self.header.clone().or_else(|| self.seat.clone()).or_else(own)
+        let said = || self.header.clone().or_else(|| self.seat.clone()).or_else(own);
+        self.only.clone().or_else(said)
     }
 
     /// Who is named as the one that moved refs.
@@ -119,12 +133,26 @@ impl Caller {
         }
     }
 
-    /// Who speaks, now that the options are known.
+    /// Whether the caller may speak for the agent that the options name.
+    ///
+    /// # Errors
+    /// [`OtherAgent`] when its login is set to another one.
+    pub fn may_speak(&self, options: &Options) -> Result<(), OtherAgent> {
+        match (&self.only, &options.agent) {
+            (Some(may), Some(asked)) if may != asked => {
+                Err(OtherAgent { may: may.clone(), asked: asked.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Who speaks, now that the options are known. A login that is set to an agent speaks as that one.
     #[must_use]
     pub fn speaker(&self, options: &Options) -> Speaker {
+        let named = || options.agent.clone().or_else(|| self.agent());
         Speaker {
             principal: self.principal.clone(),
-            agent: options.agent.clone().or_else(|| self.agent()),
+            agent: self.only.clone().or_else(named),
             named_by_option: options.agent.is_some(),
         }
     }

@@ -1,11 +1,13 @@
 //! The one packet with which a conversation on a socket begins: what HTTP says in its request line and headers.
 //!
 //! ```text
-//! hello = "zit-pipe 1" SP service SP "version=" version [SP "agent=" agent] [SP "item=" item] [SP "namespace=" namespace]
-//!     [SP "committer=" name " <" email ">"]
+//! hello = "zit-pipe 1" SP service SP "version=" version [SP agent] [SP "item=" item] [SP "namespace=" namespace]
+//!     [SP "nonce=" nonce] [SP "committer=" name " <" email ">"]
+//! agent = ("agent=" / "only-agent=") id
 //! ```
 //!
-//! A name and an address may have spaces, so they are the rest of the packet.
+//! A login that is set to an agent says `only-agent`: no other one may speak. A name and an address may have spaces, so
+//! they are the rest of the packet.
 //!
 //! Nobody answers it: what follows is git's protocol, which has its own way of saying no.
 
@@ -40,12 +42,16 @@ pub struct Hello {
     pub version: ProtocolVersion,
     /// Which agent speaks.
     pub agent: Option<AgentId>,
+    /// Whether no other agent may.
+    pub bound: bool,
     /// Which item it works on.
     pub item: Option<ItemId>,
     /// Which namespace of the repository is meant.
     pub namespace: Option<Namespace>,
     /// The user whose process the client is; only for a push.
     pub account: Option<Account>,
+    /// The nonce that the client was given already, for a push certificate.
+    pub nonce: Option<String>,
 }
 
 /// A packet that is no hello.
@@ -64,13 +70,17 @@ impl Hello {
         };
         let mut line = format!("{MAGIC} {} version={version}", self.service);
         if let Some(agent) = &self.agent {
-            line.push_str(&format!(" agent={agent}"));
+            let only = if self.bound { "only-" } else { "" };
+            line.push_str(&format!(" {only}agent={agent}"));
         }
         if let Some(item) = &self.item {
             line.push_str(&format!(" item={item}"));
         }
         if let Some(namespace) = &self.namespace {
             line.push_str(&format!(" namespace={namespace}"));
+        }
+        if let Some(nonce) = &self.nonce {
+            line.push_str(&format!(" nonce={nonce}"));
         }
         if let Some(Account { name, email }) = &self.account {
             let short = |text: &str| text.chars().take(MAX_NAME).collect::<String>();
@@ -91,14 +101,20 @@ impl Hello {
         let service = words.next().and_then(Service::from_name).ok_or(BadHello)?;
         let version = ProtocolVersion::V0;
         let account = committer.and_then(|committer| Account::read(committer.as_bytes()));
+        let (agent, item, namespace, nonce) = (None, None, None, None);
         let mut hello =
-            Self { service, version, agent: None, item: None, namespace: None, account };
+            Self { service, version, agent, bound: false, item, namespace, account, nonce };
         for word in words {
             match word.split_once('=').ok_or(BadHello)? {
                 ("version", "0") => hello.version = ProtocolVersion::V0,
                 ("version", "1") => hello.version = ProtocolVersion::V1,
                 ("version", "2") => hello.version = ProtocolVersion::V2,
                 ("agent", id) => hello.agent = Some(AgentId::new(id).map_err(|_| BadHello)?),
+                ("only-agent", id) => {
+                    hello.agent = Some(AgentId::new(id).map_err(|_| BadHello)?);
+                    hello.bound = true;
+                }
+                ("nonce", nonce) => hello.nonce = Some(nonce.to_owned()),
                 ("item", id) => hello.item = Some(ItemId::new(id).map_err(|_| BadHello)?),
                 ("namespace", name) => {
                     hello.namespace = Some(Namespace::new(name).map_err(|_| BadHello)?);
@@ -128,15 +144,16 @@ impl Hello {
     /// The caller as the referee sees it. Whoever may open the repository's files is asked for no credential.
     #[must_use]
     pub fn caller(&self) -> Caller {
-        let Self { agent: header, item, namespace, account, .. } = self.clone();
-        Caller { header, item, namespace, account, ..Caller::anyone() }
+        let only = self.agent.clone().filter(|_| self.bound);
+        let Self { agent: header, item, namespace, account, nonce, .. } = self.clone();
+        Caller { header, only, item, namespace, account, nonce, ..Caller::anyone() }
     }
 }
 
 fn packet(line: &str) -> Vec<u8> {
     let mut packet = Vec::new();
     pkt::text(&mut packet, line.as_bytes())
-        .expect("two ids, a namespace and two bounded names are shorter than a packet");
+        .expect("two ids, a namespace, a nonce and two bounded names are shorter than a packet");
     packet
 }
 
@@ -150,22 +167,32 @@ mod tests {
             service: Service::ReceivePack,
             version: ProtocolVersion::V1,
             agent: Some(AgentId::new("ada").unwrap()),
+            bound: false,
             item: Some(ItemId::new("0123456789ab").unwrap()),
             namespace: Some(Namespace::new("a/b").unwrap()),
             account: Account::read(b"Ada Lovelace <ada@example.com>"),
+            nonce: None,
         };
         let line =
             b"zit-pipe 1 git-receive-pack version=1 agent=ada item=0123456789ab namespace=a/b \
             committer=Ada Lovelace <ada@example.com>\n";
         assert_eq!(&hello.encode()[4..], line);
-        assert_eq!(Hello::read(line.trim_end()), Ok(hello));
+        assert_eq!(Hello::read(line.trim_end()), Ok(hello.clone()));
+        let bound = Hello { bound: true, nonce: Some("1-ab".into()), ..hello };
+        let line = b"zit-pipe 1 git-receive-pack version=1 only-agent=ada item=0123456789ab \
+            namespace=a/b nonce=1-ab committer=Ada Lovelace <ada@example.com>\n";
+        assert_eq!(&bound.encode()[4..], line);
+        assert_eq!(bound.caller().only, bound.agent);
+        assert_eq!(Hello::read(line.trim_end()), Ok(bound));
         let least = Hello {
             service: Service::UploadPack,
             version: ProtocolVersion::V2,
             agent: None,
+            bound: false,
             item: None,
             namespace: None,
             account: None,
+            nonce: None,
         };
         assert_eq!(Hello::read(least.encode()[4..].trim_end()), Ok(least));
     }

@@ -248,7 +248,10 @@ fn push(
     input: Box<dyn Read + Send>,
     output: &mut dyn Write,
 ) -> Result<(), PipeError> {
-    let nonce = repository.push_nonce().map_err(ServiceError::from)?;
+    let nonce = match caller.nonce.clone() {
+        Some(given) => Some(given),
+        None => repository.push_nonce().map_err(ServiceError::from)?,
+    };
     let caller = &Caller { nonce, ..caller.clone() };
     say(output, &advertise::push_on_pipe(repository, version, caller)?)?;
     let mut input = BufReader::with_capacity(PIECE, input);

@@ -95,6 +95,34 @@ fn stock_git_does_everything_through_a_login_that_is_forced_to_the_server() {
 }
 
 #[test]
+fn a_login_that_is_forced_to_an_agent_speaks_as_no_other_by_a_push_option() {
+    // The second hands on what was asked for itself.
+    for forced in [
+        "zit-server stdio --agent ada",
+        "eval \"set -- $SSH_ORIGINAL_COMMAND\"; exec zit-server stdio --agent ada \"$@\"",
+    ] {
+        let table = table(Some(forced));
+        for served in [false, true] {
+            let server = served.then(|| Server::start(&table.world));
+            if let Some(server) = &server {
+                table.git.ok(["ls-remote", "--quiet", &server.url("app.git")]);
+            }
+            let clone = format!("clone-{served}");
+            let clone = table.git.clone_of(table.bare.dir().to_str().unwrap(), &clone);
+            for refspec in [CLAIM, "origin/main:refs/heads/eves"] {
+                let run = clone.run(["push", "-o", "zit.agent=eve", &table.url(), refspec]);
+                let _ = run.failed().says("this login speaks as ada, not as eve");
+            }
+            assert!(!table.bare.ok(["for-each-ref"]).contains("eve"));
+            let _ = clone
+                .run(["push", "-o", "zit.agent=ada", &table.url(), CLAIM])
+                .ok()
+                .says("src/config.rs#parse");
+        }
+    }
+}
+
+#[test]
 fn a_forced_login_runs_nothing_else() {
     let table = table(Some("zit-server stdio"));
     let (_, port) =

@@ -45,6 +45,24 @@ fn the_option_speaks_before_the_header_and_the_header_before_the_seat() {
 }
 
 #[test]
+fn a_login_that_is_set_to_an_agent_speaks_as_no_other_whatever_it_says() {
+    let (world, base) = World::new();
+    let login = Caller { only: seat("ada").header, ..Caller::anyone() };
+    let before = world.refs();
+    let work = world.commit(Some(base), &[("notes.txt", "x\n")]);
+    for sent in [claim("a"), tell(), accept(work), create("refs/heads/x", work)] {
+        world
+            .push_by(&login, std::slice::from_ref(&sent), &["zit.agent=eve"])
+            .refused("this login speaks as ada, not as eve");
+        assert_eq!(world.refs(), before, "{sent:?}");
+    }
+    world.push_by(&login, &[claim("a")], &["zit.agent=ada"]).ok();
+    let seated = Caller { header: seat("eve").header, seat: seat("eve").header, ..login };
+    world.push_by(&seated, &[claim("b")], &[]).ok();
+    assert_eq!(world.claims(), ["ada a", "ada b"]);
+}
+
+#[test]
 fn printed_commands_name_the_agent_that_the_option_named() {
     let (world, _) = World::new();
     world.push("ada", &[claim("src/a.rs")], &[]).ok();

@@ -98,6 +98,7 @@ pub(crate) fn principal(name: &str, agent: Option<&str>) -> Caller {
         door: Door::Credential,
         header: agent.map(|agent| AgentId::new(agent).unwrap()),
         seat: None,
+        only: None,
         item: None,
         nonce: None,
         address: None,

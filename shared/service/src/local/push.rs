@@ -87,7 +87,11 @@ fn converse(
             let request = BufReader::with_capacity(PIECE, request);
             pipe::carry_out(&repository, &caller, &limits, request, output)?;
         }
-        Turn::Server(server) => hand_over(&server, hello, request, output)?,
+        Turn::Server(server) => {
+            // The nonce is the one that the client has heard of.
+            let hello = Hello { nonce: caller.nonce, ..hello.clone() };
+            hand_over(&server, &hello, request, output)?;
+        }
     }
     rest.drain();
     Ok(())

@@ -188,19 +188,41 @@ fn a_push_by_path_is_signed_too() {
     let pair = Pair::signing();
     let clone = pair.with_ssh();
     let path = format!("zit::{}", pair.ours.dir().display());
-    let programs = std::env::join_paths([
-        process::product_folder(),
-        "/usr/local/bin".into(),
-        "/usr/bin".into(),
-        "/bin".into(),
-    ]);
-    let programs = programs.expect("plain names").into_string().expect("plain names");
     let run: Run = clone
-        .with_env("PATH", &programs)
+        .with_env("PATH", &programs())
         .run(["push", "--signed", &path, "HEAD:refs/heads/signed"])
         .ok();
     let told = fs::read_to_string(pair.ours.dir().join("told")).expect("hooks ran");
     assert!(told.contains("NONCE_STATUS=OK") && told.contains("STATUS=G"), "{run} {told}");
+}
+
+#[test]
+fn the_nonce_that_a_client_was_given_stays_good_when_a_server_comes_in_between() {
+    let pair = Pair::signing();
+    let clone = pair.with_ssh();
+    let address = format!("zit::{}", pair.ours.dir().display());
+    // The hook runs between advertisement and push: the server opens the repository, and another second begins.
+    let hook = clone.dir().join(".git/hooks/pre-push");
+    fs::create_dir_all(hook.parent().expect("a file is in a folder")).expect("writable");
+    let [url, _] = pair.urls();
+    let text = format!(
+        "#!/bin/sh\nnow=$(date +%s)\ngit ls-remote {url} >&2\nwhile [ $now = $(date +%s) ]; do :; done\n"
+    );
+    fs::write(&hook, text).expect("writable");
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("writable");
+    let run = clone
+        .with_env("PATH", &programs())
+        .run(["push", "--signed", &address, "HEAD:refs/heads/signed"])
+        .ok();
+    assert!(pair.server.log().contains("conversation held"), "{run}");
+    let told = fs::read_to_string(pair.ours.dir().join("told")).expect("hooks ran");
+    assert!(told.contains("NONCE_STATUS=OK"), "{run} {told}");
+}
+
+/// Where git finds the helper.
+fn programs() -> String {
+    let folders = [process::product_folder().into_os_string(), process::search_path()];
+    folders.map(|folders| folders.into_string().expect("plain names")).join(":")
 }
 
 /// A pack of nothing.
