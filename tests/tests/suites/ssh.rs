@@ -99,7 +99,7 @@ fn a_login_that_is_forced_to_an_agent_speaks_as_no_other_by_a_push_option() {
     // The second hands on what was asked for itself.
     for forced in [
         "zit-server stdio --agent ada",
-        "eval \"set -- $SSH_ORIGINAL_COMMAND\"; exec zit-server stdio --agent ada \"$@\"",
+        "eval exec zit-server stdio --agent ada $SSH_ORIGINAL_COMMAND",
     ] {
         let table = table(Some(forced));
         for served in [false, true] {
