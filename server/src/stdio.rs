@@ -99,7 +99,7 @@ fn asked_by_environment() -> ProtocolVersion {
 /// The namespace that whoever runs this shows alone, as to git's own programs.
 fn namespace() -> Result<Option<Namespace>, NamespaceError> {
     let name = std::env::var_os("GIT_NAMESPACE").filter(|name| !name.is_empty());
-    name.map(|name| Namespace::new(&name.to_string_lossy())).transpose()
+    name.map(|name| Namespace::from_bytes(name.as_bytes())).transpose()
 }
 
 /// Replaces `~/` by the home folder.

@@ -11,6 +11,7 @@
 //! setting of the repository says which namespace is meant, so that each has an address of its own, and one repository
 //! any number of them. Nothing here looks at a file.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -55,7 +56,7 @@ impl FromStr for Rule {
 pub(crate) fn apply(rules: &[Rule], path: RepositoryPath) -> Result<Meant, NamespaceError> {
     for Rule { prefix, repository } in rules {
         let Some(rest) = below(path.as_path(), prefix.as_path()) else { continue };
-        let namespace = Namespace::new(&rest.to_string_lossy())?;
+        let namespace = Namespace::from_bytes(rest.as_os_str().as_bytes())?;
         return Ok(Meant { repository: repository.clone(), namespace: Some(namespace) });
     }
     Ok(Meant { repository: path, namespace: None })

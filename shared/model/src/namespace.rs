@@ -56,6 +56,18 @@ impl Namespace {
         Ok(Self { name: components.join("/"), prefix })
     }
 
+    /// Reads a name from an address or the environment.
+    ///
+    /// # Errors
+    /// As [`Self::new`], and for what is not UTF-8.
+    pub fn from_bytes(name: &[u8]) -> Result<Self, NamespaceError> {
+        let name = std::str::from_utf8(name).map_err(|_| {
+            let name = String::from_utf8_lossy(name).chars().take(80).collect();
+            NamespaceError { name, why: "not UTF-8" }
+        })?;
+        Self::new(name)
+    }
+
     /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -112,6 +124,9 @@ mod tests {
             assert!(Namespace::new(name).is_err(), "{name:?}");
         }
         assert!(Namespace::new(&"x".repeat(257)).is_err());
+        // Two of them would be one, were they read with a character that stands for others.
+        assert!(Namespace::from_bytes(b"a\xff").is_err());
+        assert_eq!(Namespace::from_bytes("ä".as_bytes()), Namespace::new("ä"));
     }
 
     #[test]

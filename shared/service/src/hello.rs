@@ -30,9 +30,6 @@ const MAGIC: &str = "zit-pipe 1";
 /// What goes before the name and the address.
 const COMMITTER: &str = " committer=";
 
-/// How many characters of a name and of an address are passed on.
-const MAX_NAME: usize = 250;
-
 /// What a client wants, and who it says it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
@@ -83,8 +80,7 @@ impl Hello {
             line.push_str(&format!(" nonce={nonce}"));
         }
         if let Some(Account { name, email }) = &self.account {
-            let short = |text: &str| text.chars().take(MAX_NAME).collect::<String>();
-            line.push_str(&format!("{COMMITTER}{} <{}>", short(name), short(email)));
+            line.push_str(&format!("{COMMITTER}{name} <{email}>"));
         }
         packet(&line)
     }

@@ -34,6 +34,9 @@ pub struct Account {
     pub email: String,
 }
 
+/// The longest name or address kept, in characters. Source: ours; it is told in one packet.
+const MAX_PART: usize = 250;
+
 impl Account {
     /// The user of this process, as `git receive-pack` would name them in the logs of the repository at `git_dir`.
     #[must_use]
@@ -56,7 +59,8 @@ impl Account {
         let Signature { name, email, .. } = Signature::parse(line.lines().next()?);
         let plain = |text: &[u8]| {
             let text = text.to_str_lossy();
-            text.chars().filter(|c| !c.is_control() && !matches!(c, '<' | '>')).collect::<String>()
+            let plain = text.chars().filter(|c| !c.is_control() && !matches!(c, '<' | '>'));
+            plain.take(MAX_PART).collect::<String>().trim().to_owned()
         };
         let account = Self { name: plain(&name), email: plain(&email) };
         (!account.name.is_empty() || !account.email.is_empty()).then_some(account)

@@ -17,7 +17,7 @@ use bstr::{BString, ByteSlice as _};
 use zit_model::quote;
 
 use crate::error::{Doing, StoreError};
-use crate::hooks::{Audience, Gone, HookEnd, Limits, home, run};
+use crate::hooks::{Audience, Gone, Heard, HookEnd, Limits, home, run};
 use crate::store::Store;
 
 /// How long one look at a signature may take.
@@ -165,7 +165,8 @@ impl Look<'_> {
             command.args(rest).args(args).current_dir(self.git_dir).env("LC_ALL", "C");
             command
         };
-        let limits = Limits { time: TIME, beat: None };
+        // What is written to standard error, a signer's name among it, is no answer.
+        let limits = Limits { time: TIME, beat: None, heard: Heard::Output };
         let ended = run(&mut command, &path(program), input, limits, &mut said);
         tracing::debug!(%program, ?ended, "a signature was looked at");
         if let HookEnd::Failed(error) = &ended {
@@ -246,11 +247,29 @@ fn read_ssh(said: &[u8]) -> Checked {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn shown(checked: &Checked) -> String {
         let Checked { result, signer, key, is_trusted } = checked;
         format!("{result}|{signer}|{key}|{is_trusted}")
+    }
+
+    #[test]
+    fn what_a_program_writes_to_standard_error_is_no_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("gpg");
+        let script =
+            "#!/bin/sh\necho '[GNUPG:] GOODSIG K Mallory' >&2\necho '[GNUPG:] BADSIG K A'\n";
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let config = SignatureConfig::read(&gix_config::File::default());
+        let file = folder.path().join("signature");
+        let look = Look { config: &config, git_dir: folder.path(), file: &file, payload: b"" };
+        let program = BString::from(program.into_os_string().into_vec());
+        assert_eq!(shown(&look.gpg(&program, &[])), "B|A|K|false");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 use zit_model::Oid;
 
-pub(crate) use self::run::{Limits, run};
+pub(crate) use self::run::{Heard, Limits, run};
 use crate::error::StoreError;
 use crate::git::Git;
 use crate::{Quarantine, Store};
@@ -257,7 +257,7 @@ impl Hooks {
                 self.config.timeout
             }
         };
-        let limits = Limits { time, beat: self.config.keep_alive };
+        let limits = Limits { time, beat: self.config.keep_alive, heard: Heard::Both };
         let ended =
             run(&mut |program| self.command(program, call), &file, call.input, limits, audience);
         tracing::info!(hook = %call.hook, ?ended, "hook ended");

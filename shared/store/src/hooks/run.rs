@@ -40,6 +40,17 @@ pub(crate) struct Limits {
     pub(crate) time: Duration,
     /// Between two signs of life.
     pub(crate) beat: Option<Duration>,
+    /// What of it is heard.
+    pub(crate) heard: Heard,
+}
+
+/// What of a program its audience hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// Standard output and error, in their order.
+    Both,
+    /// Standard output alone, because it is read by a program.
+    Output,
 }
 
 enum Event {
@@ -57,9 +68,9 @@ pub(crate) fn run(
     audience: &mut dyn Audience,
 ) -> HookEnd {
     // As git does it: a script that names no interpreter is the shell's.
-    let started = match start(command(&[file.as_os_str()])) {
+    let started = match start(command(&[file.as_os_str()]), limits.heard) {
         Err(error) if error.raw_os_error() == Some(ENOEXEC) => {
-            start(command(&[OsStr::new("/bin/sh"), file.as_os_str()]))
+            start(command(&[OsStr::new("/bin/sh"), file.as_os_str()]), limits.heard)
         }
         started => started,
     };
@@ -81,10 +92,14 @@ pub(crate) fn run(
     }
 }
 
-/// Starts a hook in a process group of its own; what it writes comes out of the pipe.
-fn start(mut command: Command) -> io::Result<(Child, io::PipeReader)> {
+/// Starts a hook in a process group of its own; what is heard of it comes out of the pipe.
+fn start(mut command: Command, heard: Heard) -> io::Result<(Child, io::PipeReader)> {
     let (reader, writer) = io::pipe()?;
-    command.stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer).process_group(0);
+    let errors = match heard {
+        Heard::Both => writer.try_clone()?.into(),
+        Heard::Output => Stdio::null(),
+    };
+    command.stdin(Stdio::piped()).stdout(writer).stderr(errors).process_group(0);
     // With the command goes our copy of the writing end.
     Ok((command.spawn()?, reader))
 }
