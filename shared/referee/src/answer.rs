@@ -353,6 +353,9 @@ impl<'a> Telling<'a> {
                 (said, Vec::new())
             }
             Step::Tell => ("heard".into(), Vec::new()),
+            Step::Handled(updates) => {
+                (format!("{sent} was left to the proc-receive hook"), updates.clone())
+            }
             Step::Land { commit, .. } => self.landed(*commit, accepted),
             Step::Grant(_) | Step::Renew { .. } | Step::Release { .. } => {
                 let (said, moved) = self.claim_step(step).unwrap_or((sent, None));
@@ -399,7 +402,11 @@ impl<'a> Telling<'a> {
                 format!("{} is released", resource.shown()),
                 Some(moved(&resource.key(), Some(*oid), None)),
             )),
-            Step::Update { .. } | Step::Forward { .. } | Step::Tell | Step::Land { .. } => None,
+            Step::Update { .. }
+            | Step::Forward { .. }
+            | Step::Tell
+            | Step::Handled(_)
+            | Step::Land { .. } => None,
         }
     }
 

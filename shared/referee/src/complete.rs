@@ -119,6 +119,11 @@ fn one_by_one(
 }
 
 impl Completeness {
+    /// Whether the repository's history would end where the pusher's does, with this command.
+    pub(crate) fn shortens(&self, n: usize) -> bool {
+        self.roots.contains_key(&n)
+    }
+
     /// Tells the commands what was found out about them.
     pub(crate) fn tell(&self, push: &mut Push) {
         for (n, refusal) in &self.refused {

@@ -7,8 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bstr::ByteSlice;
+use zit_model::refs::{self, Address, Request};
 use zit_model::{Namespace, Oid, RefName, quote};
-use zit_store::{Audience, Deny, DenyConfig, Objects, Quarantine, Store, StoreError};
+use zit_store::{Audience, Deny, DenyConfig, LeftToHook, Objects, Quarantine, Store, StoreError};
 use zit_wire::receive::{Command, PushRequest};
 
 use crate::open;
@@ -22,6 +24,8 @@ pub(crate) struct Denied {
     pub(crate) hidden: BTreeMap<usize, Refusal>,
     /// Commands that `pre-receive` is shown and `update` is not.
     pub(crate) refused: BTreeMap<usize, Refusal>,
+    /// Commands that are left to the hook `proc-receive`, with what refuses them should it hand them back.
+    left: BTreeMap<usize, Option<Refusal>>,
     /// Branches that are not moved because work trees have them checked out.
     guarded: BTreeSet<RefName>,
     /// What the pusher is warned of.
@@ -36,6 +40,7 @@ pub(crate) fn denied(
     store: &Store,
     request: &PushRequest,
     namespace: Option<&Namespace>,
+    mainline: Option<&RefName>,
     incoming: Option<&Quarantine>,
 ) -> Result<Denied, StoreError> {
     let config = store.config()?;
@@ -62,10 +67,9 @@ pub(crate) fn denied(
             continue;
         }
         let (has_old, has_new) = (command.old.is_some(), command.new.is_some());
-        if config.deny.left_to_hook.iter().any(|l| l.takes(name.as_bstr(), has_old, has_new)) {
-            denied.refused.insert(n, Refusal::LeftToHook);
-            continue;
-        }
+        let takes = |l: &LeftToHook| l.takes(name.as_bstr(), has_old, has_new);
+        let is_left = config.deny.left_to_hook.iter().any(takes) && !is_ours(&name, mainline);
+        let n_warnings = denied.warnings.len();
         let is_checked_out = checked_out.contains(&full);
         let is_current = is_checked_out || head.as_ref() == Some(&full);
         let faults = [
@@ -74,7 +78,11 @@ pub(crate) fn denied(
             denied.current_deleted(&config.deny, command, &name, is_current),
             objects.as_ref().and_then(|objects| rewound(command, &name, objects)),
         ];
-        if let Some(refusal) = faults.into_iter().flatten().next() {
+        let refusal = faults.into_iter().flatten().next();
+        if is_left {
+            denied.warnings.truncate(n_warnings);
+            denied.left.insert(n, refusal);
+        } else if let Some(refusal) = refusal {
             denied.refused.insert(n, refusal);
         }
     }
@@ -84,7 +92,50 @@ pub(crate) fn denied(
     Ok(denied)
 }
 
+/// Whether the referee keeps the ref for itself whatever the configuration says.
+///
+/// # Source
+/// `spec/hooks.md`, "proc-receive".
+fn is_ours(name: &RefName, mainline: Option<&RefName>) -> bool {
+    match refs::address(name) {
+        Address::Request(Request::For(branch)) => {
+            mainline.is_some_and(|mainline| mainline.branch() == Some(branch.as_bstr()))
+        }
+        Address::Head | Address::Tag | Address::Other => false,
+        Address::Current
+        | Address::Change(_)
+        | Address::Claim(_)
+        | Address::Wip(..)
+        | Address::AgentState(_)
+        | Address::Request(_)
+        | Address::Unknown => true,
+    }
+}
+
 impl Denied {
+    /// The commands that are left to the hook. Those that `others` refuse are not, and those that are `unfit` for it are
+    /// refused.
+    pub(crate) fn left(
+        &mut self,
+        others: impl Fn(usize) -> bool,
+        unfit: impl Fn(usize) -> bool,
+    ) -> BTreeSet<usize> {
+        self.left.retain(|n, _| !others(*n));
+        for (n, _) in self.left.extract_if(.., |n, _| unfit(*n)) {
+            self.refused.insert(n, Refusal::LeftToHook);
+        }
+        self.left.keys().copied().collect()
+    }
+
+    /// Takes back what the hook hands back.
+    pub(crate) fn take_back(&mut self, handed_back: &BTreeSet<usize>) {
+        for n in handed_back {
+            if let Some(Some(refusal)) = self.left.remove(n) {
+                self.refused.insert(*n, refusal);
+            }
+        }
+    }
+
     fn checked_out(&mut self, name: &RefName, deny: Option<Deny>) -> Option<Refusal> {
         match deny? {
             Deny::Refuse => Some(Refusal::CheckedOut { name: name.clone() }),

@@ -1,7 +1,7 @@
 //! When the repository's hooks run in a push, what they are told, and what their answers mean.
 //!
-//! [`Errand::before`] runs `pre-receive` and `update` beside the actor, once the objects are in quarantine and before
-//! anything is judged. [`PostHooks::run`] runs `post-receive` and `post-update` once the report is written. Neither runs
+//! [`Errand::pre_receive`] and [`Errand::updates`] run their hooks beside the actor, once the objects are in quarantine
+//! and before anything is judged; between them is the turn of [`crate::proc_receive`]. [`PostHooks::run`] runs `post-receive` and `post-update` once the report is written. Neither runs
 //! for a dry run: hooks act. [`Voter`] asks `reference-transaction`, the only hook that runs on the actor.
 //!
 //! What hooks say is passed on as [`Overheard`] text, so that it never reads as ours.
@@ -16,16 +16,18 @@ use bstr::BString;
 use zit_model::overheard::Overheard;
 use zit_model::{Namespace, Oid, RefName, RefUpdate, quote, refs};
 use zit_store::{
-    Audience, Gone, Hook, HookCall, HookEnd, HookLine, Hooks, Quarantine, Store, StoreError,
+    Audience, Gone, Hook, HookCall, HookEnd, HookLine, Hooks, Quarantine, Store, StoreError, Talk,
     quarantine_env,
 };
 use zit_wire::receive::{Command, PushRequest};
+use zit_wire::report::Rewritten;
 
 use crate::actor::Outcome;
 use crate::answer::Accepted;
 use crate::denied::Denied;
 use crate::error::RefereeError;
 use crate::open;
+use crate::proc_receive::Handled;
 use crate::signed::Signed;
 use crate::speaker::{Caller, Committer, Speaker};
 use crate::verdict::{Decision, Step};
@@ -55,14 +57,6 @@ pub(crate) struct Errand {
     namespace: Option<Namespace>,
 }
 
-/// What the hooks before a push say of it.
-pub(crate) enum Before {
-    /// `pre-receive` declined all of it.
-    Declined,
-    /// `update` declined these commands, by their place.
-    Agreed(BTreeSet<usize>),
-}
-
 /// What is left to run once a push is answered.
 #[derive(Clone, Debug)]
 pub(crate) struct PostHooks {
@@ -90,54 +84,62 @@ impl Errand {
         Ok(Self { hooks: store.hooks()?, identity, options, namespace })
     }
 
-    /// Asks the hooks about commands whose objects are there. Those in `broken`, the hidden ones, and those without a
-    /// valid name are refused in any case and not shown; those denied are shown to `pre-receive` alone, as git does it.
-    pub(crate) fn before(
+    /// Whether there is such a hook.
+    pub(crate) fn has(&self, hook: Hook) -> bool {
+        self.hooks.has(hook)
+    }
+
+    /// The repository's object format.
+    pub(crate) fn kind(&self) -> gix_hash::Kind {
+        self.hooks.kind()
+    }
+
+    /// Asks `pre-receive` about commands whose objects are there, and says whether it agrees. Those in `broken`, the
+    /// hidden ones, and those without a valid name are refused in any case and not shown.
+    pub(crate) fn pre_receive(
         &self,
         request: &PushRequest,
         broken: &BTreeSet<usize>,
         denied: &Denied,
         incoming: Option<&mut Quarantine>,
         audience: &mut dyn Audience,
-    ) -> Result<Before, StoreError> {
-        if !self.hooks.has(Hook::PreReceive) && !self.hooks.has(Hook::Update) {
-            return Ok(Before::Agreed(BTreeSet::new()));
-        }
-        let shown: Vec<(usize, &Command)> = request
-            .commands
-            .iter()
-            .enumerate()
-            .filter(|(n, _)| !broken.contains(n) && !denied.hidden.contains_key(n))
-            .filter(|(_, command)| RefName::new(&command.name).is_ok())
-            .collect();
-        if shown.is_empty() {
-            return Ok(Before::Agreed(BTreeSet::new()));
+    ) -> Result<bool, StoreError> {
+        let shown = shown(request, broken, denied);
+        if !self.hooks.has(Hook::PreReceive) || shown.is_empty() {
+            return Ok(true);
         }
         let objects = quarantine_env(incoming)?;
-        if !self.pre_receive(&shown, &objects, audience) {
-            return Ok(Before::Declined);
-        }
-        let declined = shown
-            .iter()
-            .filter(|(n, _)| !denied.refused.contains_key(n))
-            .filter(|(_, command)| !self.update(command, &objects, audience));
-        Ok(Before::Agreed(declined.map(|(n, _)| *n).collect()))
-    }
-
-    fn pre_receive(
-        &self,
-        shown: &[(usize, &Command)],
-        objects: &[(String, OsString)],
-        audience: &mut dyn Audience,
-    ) -> bool {
         let lines: Vec<HookLine> = shown
             .iter()
             .map(|(_, c)| HookLine { old: c.old, new: c.new, name: c.name.clone() })
             .collect();
-        let env = [&self.identity, &self.options, objects].concat();
+        let env = [self.identity.as_slice(), &self.options, &objects].concat();
         let input = self.hooks.lines(&lines);
         let call = HookCall { hook: Hook::PreReceive, args: &[], env: &env, input: &input };
-        self.agrees(&call, audience)
+        Ok(self.agrees(&call, audience))
+    }
+
+    /// Asks `update` about each command that neither the configuration nor another hook has decided; those that it
+    /// declines, by their place.
+    pub(crate) fn updates(
+        &self,
+        request: &PushRequest,
+        broken: &BTreeSet<usize>,
+        denied: &Denied,
+        handled: &Handled,
+        incoming: Option<&mut Quarantine>,
+        audience: &mut dyn Audience,
+    ) -> Result<BTreeSet<usize>, StoreError> {
+        let shown = shown(request, broken, denied);
+        if !self.hooks.has(Hook::Update) || shown.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let objects = quarantine_env(incoming)?;
+        let declined = shown
+            .iter()
+            .filter(|(n, _)| !denied.refused.contains_key(n) && !handled.settles(*n))
+            .filter(|(_, command)| !self.update(command, &objects, audience));
+        Ok(declined.map(|(n, _)| *n).collect())
     }
 
     fn update(
@@ -163,20 +165,23 @@ impl Errand {
         let mut passing_on = PassingOn { audience, overheard: Overheard::default() };
         let ended = self.hooks.run(call, &mut passing_on);
         passing_on.end();
-        let hook = call.hook;
-        match ended {
-            HookEnd::Passed => return true,
-            HookEnd::Declined(_) | HookEnd::Abandoned => {}
-            HookEnd::TimedOut(after) => {
-                let seconds = after.as_secs();
-                say(audience, &format!("error: {hook} hook ended after {seconds} seconds\n"));
-            }
-            HookEnd::Failed(error) => {
-                tracing::warn!(%hook, %error, "cannot run a hook");
-                say(audience, &format!("error: cannot run the {hook} hook: {error}\n"));
-            }
+        tell_end(call.hook, &ended, audience);
+        matches!(ended, HookEnd::Passed)
+    }
+
+    /// Runs `proc-receive`, and says why it did not answer where it did not; `None` without such a hook.
+    pub(crate) fn converse(
+        &self,
+        talk: &mut dyn Talk,
+        audience: &mut dyn Audience,
+    ) -> Option<HookEnd> {
+        let mut passing_on = PassingOn { audience, overheard: Overheard::default() };
+        let ended = self.hooks.converse(&self.identity, talk, &mut passing_on);
+        passing_on.end();
+        if let Some(ended) = &ended {
+            tell_end(Hook::ProcReceive, ended, audience);
         }
-        false
+        ended
     }
 
     /// What to run after a push that moved something.
@@ -369,6 +374,10 @@ fn moved(outcome: &Outcome, accepted: &[(usize, Accepted)]) -> Vec<HookLine> {
                     lines.push(line(mainline, Some(*from), Some(*to)));
                 }
             }
+            Decision::Do(Step::Handled(updates)) => {
+                let command = n.and_then(|n| outcome.push.commands.get(n));
+                lines.extend(command.into_iter().flat_map(|c| handled_lines(c, updates)));
+            }
             Decision::Do(step) => lines.extend(step_line(outcome, step)),
             Decision::Nothing(_) | Decision::Refuse(_) => {}
         }
@@ -388,8 +397,22 @@ fn step_line(outcome: &Outcome, step: &Step) -> Option<HookLine> {
         Step::Release { resource, oid } => {
             Some(line(&refs::claim(&resource.key()), Some(*oid), None))
         }
-        Step::Renew { .. } | Step::Tell | Step::Land { .. } => None,
+        Step::Renew { .. } | Step::Tell | Step::Handled(_) | Step::Land { .. } => None,
     }
+}
+
+/// What `proc-receive` says that it did; the command itself where it says no more than that.
+fn handled_lines(command: &crate::push::Command, updates: &[Rewritten]) -> Vec<HookLine> {
+    let sent = || HookLine { old: command.old, new: command.new, name: command.sent.clone() };
+    if updates.is_empty() {
+        return vec![sent()];
+    }
+    let line = |update: &Rewritten| HookLine {
+        old: update.old,
+        new: update.new,
+        name: update.refname.as_ref().map_or_else(|| command.sent.clone(), |r| r.as_bstr().into()),
+    };
+    updates.iter().map(line).collect()
 }
 
 fn line_of(update: &RefUpdate) -> HookLine {
@@ -398,6 +421,42 @@ fn line_of(update: &RefUpdate) -> HookLine {
 
 fn line(name: &RefName, old: Option<Oid>, new: Option<Oid>) -> HookLine {
     HookLine { old, new, name: BString::from(name.as_bstr().to_vec()) }
+}
+
+/// What hooks are shown of a push.
+fn shown<'r>(
+    request: &'r PushRequest,
+    broken: &BTreeSet<usize>,
+    denied: &Denied,
+) -> Vec<(usize, &'r Command)> {
+    let commands = request.commands.iter().enumerate();
+    commands
+        .filter(|(n, _)| !broken.contains(n) && !denied.hidden.contains_key(n))
+        .filter(|(_, command)| RefName::new(&command.name).is_ok())
+        .collect()
+}
+
+/// Says why a hook did not answer where it did not.
+fn tell_end(hook: Hook, ended: &HookEnd, audience: &mut dyn Audience) {
+    match ended {
+        HookEnd::Passed | HookEnd::Declined(_) | HookEnd::Abandoned => {}
+        HookEnd::TimedOut(after) => {
+            let seconds = after.as_secs();
+            say(audience, &format!("error: {hook} hook ended after {seconds} seconds\n"));
+        }
+        HookEnd::Failed(error) => {
+            tracing::warn!(%hook, %error, "cannot run a hook");
+            say(audience, &format!("error: cannot run the {hook} hook: {error}\n"));
+        }
+    }
+}
+
+/// Tells what is wrong with what a hook said, its own words among ours.
+pub(crate) fn complain(complaint: &[u8], audience: &mut dyn Audience) {
+    let mut passing_on = PassingOn { audience, overheard: Overheard::default() };
+    // Whoever has gone is noticed by the next hook.
+    let _ = passing_on.hear(&[b"error: ", complaint, b"\n"].concat());
+    passing_on.end();
 }
 
 /// Words of our own. Whoever has gone is noticed by the next hook.

@@ -70,6 +70,7 @@ impl<'a> Judge<'a> {
                 Ask::Release(resource) => self.release(resource),
                 Ask::Accept => self.accept(command),
                 Ask::Tell => self.agent().map(|_| Decision::Do(Step::Tell)),
+                Ask::Handled(updates) => Ok(Decision::Do(Step::Handled(updates.clone()))),
             }),
         };
         decided.unwrap_or_else(Decision::Refuse)

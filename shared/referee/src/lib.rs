@@ -33,6 +33,7 @@ mod landing;
 mod namespaced;
 mod open;
 mod plan;
+mod proc_receive;
 mod push;
 mod race;
 mod recent;

@@ -52,6 +52,11 @@ impl<'r> Placed<'r> {
         Self { request: Cow::Owned(placed), refused }
     }
 
+    /// Whether the command asks for what a namespace has not.
+    pub(crate) fn refuses(&self, n: usize) -> bool {
+        self.refused.contains_key(&n)
+    }
+
     /// Puts the refusals in place of what the commands ask for.
     pub(crate) fn refuse(&self, push: &mut Push) {
         for (n, refusal) in &self.refused {

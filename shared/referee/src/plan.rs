@@ -149,7 +149,7 @@ impl Plan {
             Step::Release { resource, oid } => {
                 self.end_claim(&resource.key(), *oid, origin);
             }
-            Step::Tell => {}
+            Step::Tell | Step::Handled(_) => {}
             Step::Land { record, .. } => {
                 if let Some((update, item)) = record {
                     self.item(ground, &origin, update, item);

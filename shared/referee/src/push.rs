@@ -13,6 +13,7 @@ use zit_model::refs::{self, Address, Request};
 use zit_model::resource::ResourceError;
 use zit_model::{AgentId, ItemId, Oid, RefName, Resource};
 use zit_wire::receive::PushRequest;
+use zit_wire::report::Rewritten;
 
 use crate::signed::Signed;
 use crate::speaker::{Caller, Committer, Speaker};
@@ -99,6 +100,8 @@ pub(crate) enum Ask {
     Accept,
     /// Nothing but the options.
     Tell,
+    /// Nothing any more: the hook `proc-receive` did it, and says what, where that is not what the command says.
+    Handled(Vec<Rewritten>),
 }
 
 /// What the objects say of a pushed commit.

@@ -7,14 +7,14 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
-use bstr::BStr;
+use bstr::{BStr, ByteSlice};
 use zit_model::document::{CLAIM_FILE, ClaimRequest};
 use zit_model::options::Options;
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Namespace, Oid, RefName, Resource};
 use zit_store::{
-    Access, Audience, Maintained, Objects, PackLimits, Quarantine, Reading, RefusedUpdate, Stop,
-    Store, StoreError, StoredRef,
+    Access, Audience, Hook, Maintained, Objects, PackLimits, Published, Quarantine, Reading,
+    RefusedUpdate, Stop, Store, StoreError, StoredRef,
 };
 use zit_wire::ls_refs::Prefixes;
 use zit_wire::receive::PushRequest;
@@ -24,13 +24,14 @@ use crate::answer::{self, Accepted, PushAnswer};
 use crate::carry_out::millis;
 use crate::clock::{BootClock, Clock};
 use crate::complete;
-use crate::denied::denied;
+use crate::denied::{Denied, denied};
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
-use crate::hooks::{Before, Errand, Nobody};
+use crate::hooks::{Errand, Nobody};
 use crate::landing::{Composed, Landed, Landing, compose};
 use crate::namespaced::{self, Placed};
 use crate::open;
+use crate::proc_receive::Handled;
 use crate::push::{Ask, Ground, Push, expand};
 use crate::race::{self, Turn, Turnstile};
 use crate::seen::Seen;
@@ -56,6 +57,25 @@ pub struct Repository {
     board: Board,
     events: Option<Sender<Event>>,
     actor: Option<JoinHandle<()>>,
+}
+
+/// What hooks are asked about.
+struct Asked<'a> {
+    request: &'a PushRequest,
+    /// The commands that are left to `proc-receive`.
+    left: BTreeSet<usize>,
+    /// Those that no hook is shown.
+    broken: BTreeSet<usize>,
+}
+
+/// What hooks said of a push that `pre-receive` did not decline.
+#[derive(Default)]
+struct Said {
+    /// The commands that `update` declined, by their place.
+    declined: BTreeSet<usize>,
+    handled: Handled,
+    /// Held until refs name the objects.
+    published: Option<Published>,
 }
 
 impl Repository {
@@ -145,7 +165,9 @@ impl Repository {
     /// Whether a push runs hooks of the repository, and so has something to hear.
     #[must_use]
     pub fn runs_hooks(&self) -> bool {
-        self.store.hooks().is_ok_and(|hooks| hooks.any())
+        // A hook that is missed is told of, too.
+        let is_left = || self.store.config().is_ok_and(|c| !c.deny.left_to_hook.is_empty());
+        self.store.hooks().is_ok_and(|hooks| hooks.any()) || is_left()
     }
 
     /// Folds packs, loose objects and refs if enough has piled up; `None` when not. May take minutes, and nobody else
@@ -327,19 +349,28 @@ impl Repository {
         let signed = signed.transpose()?;
         let speaker = caller.speaker(options);
         let errand = Errand::new(&self.store, caller, &speaker, request, signed.as_ref())?;
-        let denied = denied(&self.store, request, namespace, incoming.as_ref())?;
+        let mainline = self.last_brief().mainline.clone();
+        let mut denied =
+            denied(&self.store, request, namespace, mainline.as_ref(), incoming.as_ref())?;
         denied.warn(audience);
-        let declined = if options.dry_run {
-            BTreeSet::new()
+        let duplicates = request.duplicates();
+        let is_refused = |n: usize| {
+            let name = request.commands.get(n).map(|command| command.name.as_bstr());
+            let twice = name.is_none_or(|name| duplicates.contains(name));
+            twice || complete.refused.contains_key(&n) || is_overtaken(n) || placed.refuses(n)
+        };
+        // The hook could not say where the repository's history is to end.
+        let left = denied.left(is_refused, |n| complete.shortens(n));
+        let asked = Asked { request, left, broken: complete.refused.keys().copied().collect() };
+        let said = if options.dry_run {
+            Said { handled: Handled::unasked(asked.left), ..Said::default() }
         } else {
-            let broken = complete.refused.keys().copied().collect();
-            match errand.before(request, &broken, &denied, incoming.as_mut(), audience)? {
-                Before::Agreed(declined) => declined,
-                Before::Declined => {
-                    let kind = self.store.hash_kind();
-                    return Ok(answer::declined_by_hook(request, kind, options));
-                }
-            }
+            let said = self.ask_hooks(&errand, asked, &mut denied, &mut incoming, audience)?;
+            let Some(said) = said else {
+                let kind = self.store.hash_kind();
+                return Ok(answer::declined_by_hook(request, kind, options));
+            };
+            said
         };
         for _ in 0..MAX_ROUNDS {
             let brief = self.last_brief();
@@ -356,7 +387,8 @@ impl Repository {
             }
             denied.refuse(&mut push);
             placed.refuse(&mut push);
-            for n in &declined {
+            said.handled.tell(&mut push);
+            for n in &said.declined {
                 if let Some(command) = push.commands.get_mut(*n) {
                     command.ask = Ask::Broken(Refusal::Hook);
                 }
@@ -373,6 +405,36 @@ impl Repository {
             }
         }
         Err(RefereeError::Busy)
+    }
+
+    /// Runs the hooks that come before a push; `None` if `pre-receive` declines all of it.
+    ///
+    /// `proc-receive` makes refs of its own, so what it is asked about leaves quarantine first.
+    fn ask_hooks(
+        &self,
+        errand: &Errand,
+        asked: Asked<'_>,
+        denied: &mut Denied,
+        incoming: &mut Option<Quarantine>,
+        audience: &mut dyn Audience,
+    ) -> Result<Option<Said>, RefereeError> {
+        let Asked { request, left, broken } = asked;
+        if !errand.pre_receive(request, &broken, denied, incoming.as_mut(), audience)? {
+            return Ok(None);
+        }
+        let mut said = Said::default();
+        if !left.is_empty() {
+            if errand.has(Hook::ProcReceive) {
+                said.published = incoming.take().map(Quarantine::publish).transpose()?;
+                self.settle()?;
+            }
+            said.handled = errand.proc_receive(request, &left, audience);
+            denied.take_back(&said.handled.handed_back);
+        }
+        let incoming = incoming.as_mut();
+        said.declined =
+            errand.updates(request, &broken, denied, &said.handled, incoming, audience)?;
+        Ok(Some(said))
     }
 
     /// Lands what is to land and tells what became of everything. What was carried out stays so whatever fails here.

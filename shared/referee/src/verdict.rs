@@ -8,6 +8,7 @@ use zit_model::document::ClaimRecord;
 use zit_model::resource::ResourceError;
 use zit_model::{AgentId, ItemId, Oid, RefName, RefUpdate, Resource};
 use zit_store::RefusedUpdate;
+use zit_wire::report::Rewritten;
 
 /// Who stands in the way of a claim or a landing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,8 +146,13 @@ pub(crate) enum Refusal {
         /// Whether it was to be deleted.
         is_deletion: bool,
     },
-    /// The configuration leaves the ref to a hook, `proc-receive`, that is not run.
+    /// The configuration leaves the ref to the hook `proc-receive`, which is not there or did not answer.
     LeftToHook,
+    /// That hook said no, or nothing.
+    ByHook {
+        /// Its reason.
+        why: String,
+    },
     /// The configuration keeps branches from being deleted.
     DeleteDenied {
         /// The branch.
@@ -283,6 +289,8 @@ pub(crate) enum Step {
     },
     /// Nothing but what the options say.
     Tell,
+    /// Nothing any more: a hook did it.
+    Handled(Vec<Rewritten>),
     /// Land a recorded change, after this transaction.
     Land {
         /// The change.

@@ -269,6 +269,11 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             vec![Line::new("the configuration leaves the ref to it (receive.procReceiveRefs)")],
             vec![voice.status("what is open here")],
         ),
+        Refusal::ByHook { why } => told(
+            zit_model::quote::one_line(why),
+            Vec::new(),
+            vec![voice.status("what is open here")],
+        ),
         Refusal::DeleteDenied { name } => told(
             "deletion prohibited".into(),
             vec![Line::new(format!("denying ref deletion for {name} (receive.denyDeletes)"))],

@@ -88,8 +88,8 @@ pub(crate) const TABLE: &[Row] = &[
     row("receive.maxInputSize", Use::Partly, "`--max-pack` holds beside it"),
     row(
         "receive.procReceiveRefs",
-        Use::Unsupported,
-        "the hook `proc-receive` is not run; pushes to these refs are refused",
+        Use::Partly,
+        "`refs/for/<mainline>` and `refs/zit/` are never left to the hook",
     ),
     row("receive.shallowUpdate", Use::Honoured, ""),
     row("receive.unpackLimit", Use::Partly, "16 unless set"),
@@ -244,7 +244,7 @@ mod tests {
     fn what_is_set_in_vain_is_named_with_its_file_and_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
-        let text = "[core]\n\tbare = true\n[receive]\n\tdenyDeletes = true\n\tprocreceiverefs = x\n[bundle \"a\"]\n\turi = y\n\
+        let text = "[core]\n\tbare = true\n[uploadpack]\n\tallowFilter = true\n\tblobpackfileuri = x\n[bundle \"a\"]\n\turi = y\n\
             [receive]\n\tfrotz = 1\n[user]\n\tname = z\n";
         std::fs::write(&path, text).unwrap();
         let meta = gix_config::file::Metadata {
@@ -259,7 +259,7 @@ mod tests {
         .unwrap();
         let found = in_vain(&file);
         let found: Vec<_> = found.iter().map(|v| (v.key.as_str(), v.line)).collect();
-        let expected = [("receive.procreceiverefs", Some(5)), ("receive.frotz", Some(9))];
+        let expected = [("uploadpack.blobpackfileuri", Some(5)), ("receive.frotz", Some(9))];
         assert_eq!(found, expected);
     }
 

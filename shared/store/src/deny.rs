@@ -15,7 +15,7 @@ pub struct DenyConfig {
     pub delete_current: Deny,
     /// `receive.denyCurrentBranch`: what becomes of an update of a branch that a work tree has checked out.
     pub current_branch: Deny,
-    /// `receive.procReceiveRefs`: which refs are left to a hook. It is not run here, so they are refused.
+    /// `receive.procReceiveRefs`: which refs are left to the hook `proc-receive`.
     pub left_to_hook: Vec<LeftToHook>,
 }
 

@@ -97,7 +97,7 @@ pub use git::GitError;
 pub use hidden::HiddenRefs;
 pub use history::MAX_COMMITS_BETWEEN;
 pub use hooks::{
-    Audience, Gone, Hook, HookCall, HookConfig, HookEnd, HookLine, Hooks, quarantine_env,
+    Audience, Gone, Hook, HookCall, HookConfig, HookEnd, HookLine, Hooks, Talk, quarantine_env,
 };
 pub use http_config::HttpConfig;
 pub use inspect::{Finding, Inspected};
@@ -106,7 +106,7 @@ pub use merge::Merge;
 pub use objects::{Blob, Commit, Kind, MAX_STRUCTURE, Objects, Signature};
 pub use pack::{PackError, PackLimits, Received};
 pub use polls::Ground;
-pub use quarantine::Quarantine;
+pub use quarantine::{Published, Quarantine};
 pub use reading::Reading;
 pub use receive_config::ReceiveConfig;
 pub use reflog::{LogEntry, LogRefs};

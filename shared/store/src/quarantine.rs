@@ -48,6 +48,12 @@ pub(crate) struct Migrated {
     pub(crate) kept: Kept,
 }
 
+/// Objects that were moved into the repository before refs.
+#[must_use = "once dropped, a repack may take the objects"]
+pub struct Published {
+    _kept: Kept,
+}
+
 /// Objects apart from the repository's.
 pub struct Quarantine {
     git_dir: PathBuf,
@@ -265,6 +271,16 @@ impl Quarantine {
         touched.iter().try_for_each(|folder| fsio::sync_if_there(folder))?;
         crash_point("quarantine.migrated");
         Ok(Migrated { inline, kept })
+    }
+
+    /// Moves all objects into the repository before any ref names them: a program is to make refs of its own.
+    ///
+    /// # Errors
+    /// As [`Quarantine::write`], and as the file system says.
+    pub fn publish(mut self) -> Result<Published, StoreError> {
+        self.materialise()?;
+        let Migrated { kept, .. } = self.migrate()?;
+        Ok(Published { _kept: kept })
     }
 
     /// Holds objects whose names are known, in memory as those that are written one by one.

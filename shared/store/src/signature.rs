@@ -17,7 +17,7 @@ use bstr::{BString, ByteSlice as _};
 use zit_model::quote;
 
 use crate::error::{Doing, StoreError};
-use crate::hooks::{Audience, Gone, Heard, HookEnd, Limits, home, run};
+use crate::hooks::{Audience, Gone, Heard, HookEnd, Input, Limits, home, run};
 use crate::store::Store;
 
 /// How long one look at a signature may take.
@@ -167,7 +167,7 @@ impl Look<'_> {
         };
         // What is written to standard error, a signer's name among it, is no answer.
         let limits = Limits { time: TIME, beat: None, heard: Heard::Output };
-        let ended = run(&mut command, &path(program), input, limits, &mut said);
+        let ended = run(&mut command, &path(program), Input::Text(input), limits, &mut said);
         tracing::debug!(%program, ?ended, "a signature was looked at");
         if let HookEnd::Failed(error) = &ended {
             tracing::warn!(%program, %error, "a signature cannot be looked at");

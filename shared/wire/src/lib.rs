@@ -23,6 +23,7 @@ pub mod nonce;
 pub mod object_info;
 pub mod pack_end;
 pub mod pkt;
+pub mod proc_receive;
 pub mod receive;
 pub mod refs;
 pub mod report;

@@ -33,7 +33,7 @@ echo "said by $name"
 echo "shouted by $name" >&2
 "#;
 
-fn hook(repository: &Git, name: &str, script: &str) {
+pub(super) fn hook(repository: &Git, name: &str, script: &str) {
     let folder = repository.dir().join("hooks");
     fs::create_dir_all(&folder).expect("a repository is writable");
     write_hook(&folder, name, script);
@@ -47,17 +47,17 @@ fn write_hook(folder: &Path, name: &str, script: &str) {
 }
 
 /// One repository behind our server and its twin behind git's, and a clone that pushes to both.
-struct Twins {
+pub(super) struct Twins {
     world: World,
     server: Server,
     peer: Peer,
-    ours: Git,
-    theirs: Git,
-    clone: Git,
+    pub(super) ours: Git,
+    pub(super) theirs: Git,
+    pub(super) clone: Git,
 }
 
 impl Twins {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let world = World::new();
         let (ours, theirs) = (world.bare("ours.git"), world.bare("theirs.git"));
         world.git().ok(["init", "--quiet", "clone"]);
@@ -77,11 +77,11 @@ impl Twins {
         twins
     }
 
-    fn urls(&self) -> [String; 2] {
+    pub(super) fn urls(&self) -> [String; 2] {
         [self.server.seat("ada", "ours.git"), self.peer.url("theirs.git")]
     }
 
-    fn hooks(&self, names: &[&str], script: &str) {
+    pub(super) fn hooks(&self, names: &[&str], script: &str) {
         for repository in [&self.ours, &self.theirs] {
             for name in names {
                 hook(repository, name, script);
@@ -90,7 +90,7 @@ impl Twins {
     }
 
     /// What the hooks of both wrote down about one push, ours first.
-    fn records(&self) -> [String; 2] {
+    pub(super) fn records(&self) -> [String; 2] {
         [&self.ours, &self.theirs].map(|repository| {
             let path = repository.dir().join("record");
             let record = fs::read_to_string(&path).unwrap_or_default();

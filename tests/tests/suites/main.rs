@@ -26,6 +26,7 @@ mod live;
 mod maintenance;
 mod namespaces;
 mod open_ends;
+mod proc_receive;
 mod reads;
 mod receiving;
 mod refs;

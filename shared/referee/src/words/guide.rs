@@ -88,6 +88,7 @@ fn refusals() -> Vec<Refusal> {
         Refusal::Hidden { is_deletion: false },
         Refusal::Hidden { is_deletion: true },
         Refusal::LeftToHook,
+        Refusal::ByHook { why: "proc-receive failed to report status".into() },
         Refusal::DeleteDenied { name: name.clone() },
         Refusal::CurrentDelete { name: name.clone() },
         Refusal::NonFastForward { name: name.clone() },

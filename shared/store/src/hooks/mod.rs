@@ -23,7 +23,8 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 use zit_model::Oid;
 
-pub(crate) use self::run::{Heard, Limits, run};
+pub use self::run::Talk;
+pub(crate) use self::run::{Heard, Input, Limits, run};
 use crate::error::StoreError;
 use crate::git::Git;
 use crate::{Quarantine, Store};
@@ -48,6 +49,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 pub enum Hook {
     /// Before anything is moved; refuses the push as a whole.
     PreReceive,
+    /// After it; carries out what the configuration leaves to it.
+    ProcReceive,
     /// Before one ref is moved; refuses that one.
     Update,
     /// While refs are locked, and once they have moved or have not.
@@ -64,6 +67,7 @@ impl Hook {
     pub fn name(self) -> &'static str {
         match self {
             Self::PreReceive => "pre-receive",
+            Self::ProcReceive => "proc-receive",
             Self::Update => "update",
             Self::ReferenceTransaction => "reference-transaction",
             Self::PostReceive => "post-receive",
@@ -224,6 +228,12 @@ impl Hooks {
             .any(|hook| self.has(*hook))
     }
 
+    /// The repository's object format.
+    #[must_use]
+    pub fn kind(&self) -> gix_hash::Kind {
+        self.kind
+    }
+
     /// Whether files for clients without smart HTTP are to be written anew after a push.
     #[must_use]
     pub fn updates_server_info(&self) -> bool {
@@ -253,13 +263,37 @@ impl Hooks {
         let Some(file) = self.file(call.hook) else { return HookEnd::Passed };
         let time = match call.hook {
             Hook::ReferenceTransaction => self.config.timeout.min(TRANSACTION_TIMEOUT),
-            Hook::PreReceive | Hook::Update | Hook::PostReceive | Hook::PostUpdate => {
-                self.config.timeout
-            }
+            Hook::PreReceive
+            | Hook::ProcReceive
+            | Hook::Update
+            | Hook::PostReceive
+            | Hook::PostUpdate => self.config.timeout,
         };
+        self.run_file(&file, call, Input::Text(call.input), time, audience)
+    }
+
+    /// Runs `proc-receive`, whose standard output is its side of a conversation; `None` without such a hook.
+    pub fn converse(
+        &self,
+        env: &[(String, OsString)],
+        talk: &mut dyn Talk,
+        audience: &mut dyn Audience,
+    ) -> Option<HookEnd> {
+        let file = self.file(Hook::ProcReceive)?;
+        let call = HookCall { hook: Hook::ProcReceive, args: &[], env, input: b"" };
+        Some(self.run_file(&file, &call, Input::Talk(talk), self.config.timeout, audience))
+    }
+
+    fn run_file(
+        &self,
+        file: &Path,
+        call: &HookCall<'_>,
+        input: Input<'_>,
+        time: Duration,
+        audience: &mut dyn Audience,
+    ) -> HookEnd {
         let limits = Limits { time, beat: self.config.keep_alive, heard: Heard::Both };
-        let ended =
-            run(&mut |program| self.command(program, call), &file, call.input, limits, audience);
+        let ended = run(&mut |program| self.command(program, call), file, input, limits, audience);
         tracing::info!(hook = %call.hook, ?ended, "hook ended");
         ended
     }

@@ -1,7 +1,8 @@
 //! One hook from its start to its end: fed, listened to, and killed with its children when it must end.
 //!
-//! Three threads turn what can happen into one closed list of [`Event`]s: one feeds the hook, one reads it, one learns
-//! that it has exited. Standard output and error are one pipe, so that their order is kept.
+//! Threads turn what can happen into one closed list of [`Event`]s: one feeds the hook, one reads it, one learns that it
+//! has exited. Standard output and error are one pipe, so that their order is kept; where the standard output is one side
+//! of a [`Talk`], it has a pipe and a reader of its own.
 //!
 //! A child that the hook left behind may hold the pipe open for hours. It is left alone; what it writes once the hook
 //! has been over for [`AFTERGLOW`] goes nowhere.
@@ -11,7 +12,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -53,9 +54,32 @@ pub(crate) enum Heard {
     Output,
 }
 
+/// A conversation with a program: what it writes on standard output is answered on its standard input.
+pub trait Talk {
+    /// What is said first.
+    fn begin(&mut self) -> Vec<u8>;
+
+    /// Takes the next piece of what the program says. What to say to it, or `None` when there is nothing more to say
+    /// or to hear: its input then ends.
+    fn hear(&mut self, piece: &[u8]) -> Option<Vec<u8>>;
+}
+
+/// What a program is told.
+pub(crate) enum Input<'a> {
+    /// This, and no more.
+    Text(&'a [u8]),
+    /// What its own words call for.
+    Talk(&'a mut dyn Talk),
+}
+
 enum Event {
     Words(Vec<u8>),
-    Silence,
+    /// What is said to the other side of a [`Talk`].
+    Said(Vec<u8>),
+    /// One of the pipes has ended; whether it is that of a [`Talk`].
+    Silence {
+        of_talk: bool,
+    },
     Exited,
 }
 
@@ -63,22 +87,24 @@ enum Event {
 pub(crate) fn run(
     command: &mut dyn FnMut(&[&OsStr]) -> Command,
     file: &Path,
-    input: &[u8],
+    input: Input<'_>,
     limits: Limits,
     audience: &mut dyn Audience,
 ) -> HookEnd {
+    let talks = matches!(input, Input::Talk(_));
     // As git does it: a script that names no interpreter is the shell's.
-    let started = match start(command(&[file.as_os_str()]), limits.heard) {
+    let started = match start(command(&[file.as_os_str()]), limits.heard, talks) {
         Err(error) if error.raw_os_error() == Some(ENOEXEC) => {
-            start(command(&[OsStr::new("/bin/sh"), file.as_os_str()]), limits.heard)
+            start(command(&[OsStr::new("/bin/sh"), file.as_os_str()]), limits.heard, talks)
         }
         started => started,
     };
-    let (mut child, events) = match started.and_then(|(child, words)| attend(child, words, input)) {
+    let (mut child, events, feed) = match started.and_then(|(child, pipes)| attend(child, pipes)) {
         Ok(started) => started,
         Err(error) => return HookEnd::Failed(error),
     };
-    let ended = listen(&events, limits, audience);
+    let partner = Partner::begin(input, feed);
+    let ended = listen(&events, limits, partner, audience);
     if !matches!(ended, Ok(())) {
         // Nobody has waited for the leader yet, so the group's number is still this hook's.
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
@@ -92,37 +118,57 @@ pub(crate) fn run(
     }
 }
 
-/// Starts a hook in a process group of its own; what is heard of it comes out of the pipe.
-fn start(mut command: Command, heard: Heard) -> io::Result<(Child, io::PipeReader)> {
-    let (reader, writer) = io::pipe()?;
+/// What is heard of a program: its words, and its side of a [`Talk`].
+struct Pipes {
+    words: io::PipeReader,
+    talk: Option<io::PipeReader>,
+}
+
+/// Starts a hook in a process group of its own; what is heard of it comes out of the pipes.
+fn start(mut command: Command, heard: Heard, talks: bool) -> io::Result<(Child, Pipes)> {
+    let (words, writer) = io::pipe()?;
     let errors = match heard {
         Heard::Both => writer.try_clone()?.into(),
         Heard::Output => Stdio::null(),
     };
-    command.stdin(Stdio::piped()).stdout(writer).stderr(errors).process_group(0);
-    // With the command goes our copy of the writing end.
-    Ok((command.spawn()?, reader))
+    let (talk, output) = if talks {
+        let (talk, output) = io::pipe()?;
+        drop(writer);
+        (Some(talk), output)
+    } else {
+        (None, writer)
+    };
+    command.stdin(Stdio::piped()).stdout(output).stderr(errors).process_group(0);
+    // With the command go our copies of the writing ends.
+    Ok((command.spawn()?, Pipes { words, talk }))
 }
 
-/// Puts a thread to each of the three things that can happen.
-fn attend(
-    mut child: Child,
-    words: io::PipeReader,
-    input: &[u8],
-) -> io::Result<(Child, Receiver<Event>)> {
+/// Puts a thread to each of the things that can happen.
+fn attend(mut child: Child, pipes: Pipes) -> io::Result<(Child, Receiver<Event>, Sender<Vec<u8>>)> {
     let (events, received) = sync_channel(PIECES);
+    let (feed, input) = channel::<Vec<u8>>();
     let pid = Pid::from_child(&child);
-    let (stdin, input, exits) = (child.stdin.take(), input.to_vec(), events.clone());
+    let (stdin, exits, said) = (child.stdin.take(), events.clone(), events.clone());
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
     let threads = thread("hook-input")
         .spawn(move || {
-            if let Some(mut stdin) = stdin {
-                // A hook need not read what it is given.
-                let _ = stdin.write_all(&input);
+            let Some(mut stdin) = stdin else { return };
+            for piece in input {
+                if stdin.write_all(&piece).is_err() {
+                    // A hook need not read what it is given.
+                    return;
+                }
             }
         })
-        .and_then(|_| thread("hook-output").spawn(move || read(words, &events)))
         .and_then(|_| {
+            let words = pipes.words;
+            thread("hook-output").spawn(move || read(words, &events, false))
+        })
+        .and_then(|_| match pipes.talk {
+            Some(talk) => thread("hook-talk").spawn(move || read(talk, &said, true)).map(drop),
+            None => Ok(()),
+        })
+        .and_then(|()| {
             thread("hook-exit").spawn(move || {
                 // Only looked at, not waited for: its number must stay its own while it may be killed.
                 let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
@@ -130,7 +176,7 @@ fn attend(
             })
         });
     match threads {
-        Ok(_) => Ok((child, received)),
+        Ok(_) => Ok((child, received, feed)),
         Err(error) => {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = child.wait();
@@ -139,17 +185,59 @@ fn attend(
     }
 }
 
-fn read(mut words: io::PipeReader, events: &SyncSender<Event>) {
+fn read(mut pipe: io::PipeReader, events: &SyncSender<Event>, of_talk: bool) {
     let mut buffer = vec![0; PIECE];
     loop {
-        let event = match words.read(&mut buffer) {
+        let event = match pipe.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Ok(0) | Err(_) => Event::Silence,
-            Ok(n) => Event::Words(buffer.get(..n).unwrap_or_default().to_vec()),
+            Ok(0) | Err(_) => Event::Silence { of_talk },
+            Ok(n) => {
+                let piece = buffer.get(..n).unwrap_or_default().to_vec();
+                if of_talk { Event::Said(piece) } else { Event::Words(piece) }
+            }
         };
-        let goes_on = matches!(event, Event::Words(_));
+        let goes_on = !matches!(event, Event::Silence { .. });
         if events.send(event).is_err() || !goes_on {
             return;
+        }
+    }
+}
+
+/// Our side of a conversation. Once the way to the program is dropped, its standard input ends.
+enum Partner<'a> {
+    /// All is said, or nobody is listened to.
+    Silent,
+    Talking(&'a mut dyn Talk, Sender<Vec<u8>>),
+}
+
+impl<'a> Partner<'a> {
+    /// Says what comes first. Whether the program still reads does not matter here: its end is noticed.
+    fn begin(input: Input<'a>, feed: Sender<Vec<u8>>) -> Self {
+        match input {
+            Input::Text(text) => {
+                let _ = feed.send(text.to_vec());
+                Self::Silent
+            }
+            Input::Talk(talk) => {
+                let _ = feed.send(talk.begin());
+                Self::Talking(talk, feed)
+            }
+        }
+    }
+
+    fn hear(&mut self, piece: &[u8]) {
+        let Self::Talking(talk, feed) = self else { return };
+        match talk.hear(piece) {
+            Some(said) if said.is_empty() => {}
+            Some(said) => drop(feed.send(said)),
+            None => *self = Self::Silent,
+        }
+    }
+
+    fn n_pipes(&self) -> usize {
+        match self {
+            Self::Silent => 1,
+            Self::Talking(..) => 2,
         }
     }
 }
@@ -170,10 +258,11 @@ impl From<Gone> for Cut {
 fn listen(
     events: &Receiver<Event>,
     limits: Limits,
+    mut partner: Partner<'_>,
     audience: &mut dyn Audience,
 ) -> Result<(), Cut> {
     let deadline = Instant::now() + limits.time;
-    let (mut end, mut silent, mut room) = (None, false, MAX_WORDS);
+    let (mut end, mut n_open, mut room) = (None, partner.n_pipes(), MAX_WORDS);
     loop {
         let left = end.unwrap_or(deadline).saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -185,12 +274,18 @@ fn listen(
                 room -= heard.len();
                 audience.hear(heard)?;
             }
-            Ok(Event::Silence) => silent = true,
+            Ok(Event::Said(piece)) => partner.hear(&piece),
+            Ok(Event::Silence { of_talk }) => {
+                n_open = n_open.saturating_sub(1);
+                if of_talk {
+                    partner = Partner::Silent;
+                }
+            }
             Ok(Event::Exited) => end = Some(Instant::now() + AFTERGLOW),
             Err(RecvTimeoutError::Timeout) => audience.wait()?,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
-        if silent && end.is_some() {
+        if n_open == 0 && end.is_some() {
             return Ok(());
         }
     }
