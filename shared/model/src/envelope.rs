@@ -67,9 +67,11 @@ const OWN_STARTS: [&str; 9] = [
 /// Whether a line would pass for one that only we write.
 pub(crate) fn reads_as_ours(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
+    // However a line is cut, its second character decides whether it is a list's.
+    let is_listed = |rest: &str| rest.is_empty() || rest.starts_with(char::is_whitespace);
     OWN_STARTS.iter().any(|own| lower.starts_with(own))
         || text.starts_with('[')
-        || text.trim_end() == "-"
+        || text.strip_prefix('-').is_some_and(is_listed)
 }
 
 /// Whether more of the line may make it one.

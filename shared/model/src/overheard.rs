@@ -15,7 +15,8 @@ use crate::quote::shapes_a_line;
 /// What stands before a line that would read as one of ours.
 pub const MARK: &str = "hook: ";
 
-/// The longest start of a line that is held back, in bytes: more than any start of a line of ours, however indented.
+/// The longest start of a line that is held back, in characters: more than any start of a line of ours. What has as many
+/// blanks before it is marked, whatever it says.
 const MAX_HELD: usize = 64;
 
 /// What has been passed on so far, as far as it matters for what comes next.
@@ -92,7 +93,7 @@ fn whole(bytes: &[u8]) -> usize {
 
 /// Whether what comes next may still make it a line of ours.
 fn is_open(line: &str) -> bool {
-    !line.ends_with(['\n', '\r']) && line.len() < MAX_HELD && {
+    !line.ends_with(['\n', '\r']) && line.chars().count() < MAX_HELD && {
         let start = start(line);
         start.is_empty() || envelope::may_read_as_ours(&start)
     }
@@ -100,7 +101,8 @@ fn is_open(line: &str) -> bool {
 
 fn reads_as_ours(line: &str) -> bool {
     let start = start(line);
-    start.starts_with('{') || envelope::reads_as_ours(&start)
+    let is_far = start.is_empty() && line.chars().count() >= MAX_HELD;
+    is_far || start.starts_with('{') || envelope::reads_as_ours(&start)
 }
 
 /// A line's words as a reader sees them.
@@ -123,6 +125,8 @@ mod tests {
 
     #[test]
     fn a_line_of_another_program_never_reads_as_ours_however_it_is_cut() {
+        let wide = "\u{3000}".repeat(70) + "[act] x\n";
+        let marked = format!("hook: {wide}");
         for (text, expected) in [
             ("fine\n", "fine\n"),
             ("ok: all is well\n", "hook: ok: all is well\n"),
@@ -135,6 +139,9 @@ mod tests {
             ("nothing_to_d", "nothing_to_d\n"),
             ("-", "hook: -\n"),
             ("-n is an option\n", "-n is an option\n"),
+            ("-\u{2000}x\n", "hook: -\u{2000}x\n"),
+            ("-\tx\r", "hook: -\tx\r"),
+            (&wide, &marked),
             ("okay: é\u{202e}è€𝄞€é", "okay: é è€𝄞€é\n"),
             ("", ""),
         ] {

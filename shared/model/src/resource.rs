@@ -280,7 +280,9 @@ impl std::str::FromStr for Resource {
             Some(name) if name.chars().any(char::is_control) => {
                 return Err(refuse("a name has no control characters"));
             }
-            Some(name) => unit_part(&method_spelling(name)),
+            // A heading may be any text.
+            Some(name) if path.ends_with(".md") || path.ends_with(".markdown") => unit_part(name),
+            Some(name) => unit_part(&method_spelling(name.trim())),
         };
         Ok(Self { path, part })
     }
@@ -329,7 +331,9 @@ fn unit_part(name: &str) -> Part {
 
 /// `(*T).M` and `T->m` as `T::M` and `T::m`.
 fn method_spelling(name: &str) -> String {
-    if let Some((ty, method)) = name.strip_prefix("(*").and_then(|rest| rest.split_once(").")) {
+    if let Some((ty, method)) = name.strip_prefix("(*").and_then(|rest| rest.split_once(")."))
+        && !ty.contains('(')
+    {
         return format!("{ty}::{method}");
     }
     match name.split_once("->") {
@@ -368,6 +372,9 @@ mod tests {
         check("src/a.rs#", "src/a.rs#");
         check("src/a.rs#(imports)", "src/a.rs#(imports)");
         check("src/a.rs#T::m", "src/a.rs#T::m");
+        check("src/a.rs#  T->m ", "src/a.rs#T::m");
+        check("notes.md#a->b", "notes.md#a->b");
+        check("a.go#(*(*T).M).x", "a.go#(*(*T).M).x");
         check("src/a.ts:Config.load", "src/a.ts#Config::load");
         check("src/a.ts:parse", "src/a.ts#parse");
         check("src/a.rs:T::m", "src/a.rs#T::m");
