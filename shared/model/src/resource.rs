@@ -21,6 +21,9 @@ pub const MAX_RESOURCE: usize = 4096;
 /// How the paths of code end, in which a name's dot joins a type and its member.
 const CODE: [&str; 9] = [".rs", ".py", ".pyi", ".go", ".ts", ".tsx", ".js", ".jsx", ".mjs"];
 
+/// How the paths of prose end, in which a name is a heading's.
+const PROSE: [&str; 2] = [".md", ".markdown"];
+
 /// A file, or a part of one.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Resource {
@@ -281,7 +284,7 @@ impl std::str::FromStr for Resource {
                 return Err(refuse("a name has no control characters"));
             }
             // A heading may be any text.
-            Some(name) if path.ends_with(".md") || path.ends_with(".markdown") => unit_part(name),
+            Some(name) if PROSE.iter().any(|ending| path.ends_with(ending)) => unit_part(name),
             Some(name) => unit_part(&method_spelling(name.trim())),
         };
         Ok(Self { path, part })
