@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use zit_model::Oid;
 use zit_store::{Access, CRASH_POINTS, PackLimits, Store, StoreError};
 
-use crate::support::{Repo, commit, create, delete, draft, moved, run};
+use crate::support::{Repo, commit, create, delete, draft, moved, run, wait_until_gone};
 
 const LIMITS: PackLimits = PackLimits { max_bytes: 1 << 20, max_objects: 100 };
 
@@ -207,15 +206,6 @@ fn the_lock_of_a_reftable_that_a_power_failure_left_is_removed_and_a_foreign_one
     assert!(matches!(&error, StoreError::Locked(path) if *path == lock), "{error}");
     std::fs::remove_file(&lock).unwrap();
     opened(&repo);
-}
-
-/// Waits until the program that outlives whoever started it has committed or given up, and removed its lock.
-fn wait_until_gone(lock: &Path) {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while lock.exists() {
-        assert!(Instant::now() < deadline, "{} stays", lock.display());
-        std::thread::yield_now();
-    }
 }
 
 #[test]

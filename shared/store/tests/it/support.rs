@@ -256,3 +256,12 @@ impl Repo {
         self.try_git(&["pack-objects", "--stdout", "-q"], lines.as_bytes()).stdout
     }
 }
+
+/// Waits until the program that outlives whoever started it has committed or given up, and removed its lock.
+pub(crate) fn wait_until_gone(lock: &std::path::Path) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while lock.exists() {
+        assert!(std::time::Instant::now() < deadline, "{} stays", lock.display());
+        std::thread::yield_now();
+    }
+}

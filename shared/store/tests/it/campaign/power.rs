@@ -12,10 +12,12 @@ use fastrand::Rng;
 use zit_model::{Oid, RefName};
 use zit_store::journal::{Journal, Seq};
 
-use crate::support::Repo;
+use crate::support::{Repo, wait_until_gone};
 
 /// Lets power fail. `cut_short` says that the last append was not flushed.
 pub(super) fn fail(repo: &Repo, cut_short: bool, random: &mut Rng) {
+    // A program that outlives the store does not outlive the power; it must not go on writing meanwhile.
+    wait_until_gone(&repo.path.join("reftable/tables.list.lock"));
     let folder = repo.path.join("zit/journal");
     let newest = files(&folder).into_iter().rfind(|file| ends_with(file, ".log"));
     let unflushed = newest.filter(|_| cut_short);
