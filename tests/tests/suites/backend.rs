@@ -106,11 +106,20 @@ fn seen(answer: &Transfer, with_body: bool) -> Seen {
     headers.push(("expires", if is_past { expires } else { "later".to_owned() }));
     for (name, value) in &mut headers {
         if *name == "last-modified" {
-            // git writes a date as in mail.
-            *value = value.replace("GMT", "+0000");
+            *value = as_in_http(value);
         }
     }
     Seen { status: answer.status, headers, body: with_body.then(|| answer.text()) }
+}
+
+/// A date as HTTP wants it. git writes dates as in mail: an offset, and one digit for the days before the tenth.
+fn as_in_http(date: &str) -> String {
+    let words = date.split(' ').map(|word| match word {
+        "+0000" => "GMT".to_owned(),
+        day if day.len() == 1 => format!("0{day}"),
+        word => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 #[test]
