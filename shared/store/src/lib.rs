@@ -58,6 +58,7 @@ mod hooks;
 mod http_config;
 mod inspect;
 pub mod journal;
+mod locate;
 mod loose;
 mod maintain;
 mod merge;

@@ -2,22 +2,19 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 use zit_model::{Namespace, Oid, RefName};
 
-use crate::alternates;
 use crate::answers::Shelf;
 use crate::backlog::Backlog;
-use crate::config::{Format, RepoConfig};
+use crate::config::RepoConfig;
 use crate::config_file::ConfigFile;
 use crate::error::{Doing, StoreError};
-use crate::git::{self, Git};
+use crate::locate;
 use crate::maintain::{self, Folded};
 use crate::objects::{Database, Objects};
 use crate::packs::Packs;
@@ -27,19 +24,6 @@ use crate::reach::Reach;
 use crate::refs::{Head, Refs, ResolvedHead, Storage, StoredRef};
 use crate::tx::{self, Ledger};
 use crate::upload::UploadPack;
-
-/// What a new repository's configuration holds beyond git's own.
-const NEW_CONFIG: &str = "\
-[receive]
-\tadvertisePushOptions = true
-[transfer]
-\tfsckObjects = true
-[uploadpack]
-\tallowFilter = true
-";
-
-/// The first git that reads and writes reftables. Source: its release notes.
-const REFTABLE_GIT: (u32, u32) = (2, 45);
 
 /// How few free places for packs are left when the object database is opened again.
 const FEW_PLACES: usize = 128;
@@ -85,33 +69,6 @@ struct Writer {
 }
 
 impl Store {
-    /// Creates a bare repository with the branch `main` to come.
-    ///
-    /// # Errors
-    /// [`StoreError::NotEmpty`] when there is something at the path; [`StoreError`] when git or the file system refuses.
-    pub fn init(path: &Path) -> Result<(), StoreError> {
-        match fs::read_dir(path) {
-            Ok(mut entries) => {
-                if entries.next().is_some() {
-                    return Err(StoreError::NotEmpty(path.to_owned()));
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).doing("create", path),
-        }
-        Git::anywhere("init")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .args(["--bare", "--quiet", "--initial-branch=main", "--template=", "--"])
-            .arg(path)
-            .output()?;
-        let config = path.join("config");
-        let mut file = OpenOptions::new().append(true).open(&config).doing("open", &config)?;
-        file.write_all(NEW_CONFIG.as_bytes()).doing("write", &config)?;
-        file.sync_all().doing("flush", &config)?;
-        crate::fsio::sync(path)
-    }
-
     /// Opens the repository at `path`.
     ///
     /// # Errors
@@ -120,20 +77,14 @@ impl Store {
     pub fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
         let (git_dir, common_dir) = match access {
             Access::Referee | Access::Fetch => {
-                let path = bare(path)?;
+                let path = locate::bare(path)?;
                 (path.clone(), path)
             }
-            Access::ReadOnly => discover(path)?,
+            Access::ReadOnly => locate::discover(path)?,
         };
         let config = Arc::new(ConfigFile::new(common_dir.clone(), git_dir.clone()));
-        let (kind, storage) = formats(&config, &common_dir)?;
-        if let Some(folder) = alternates::unseen(&common_dir.join("objects")) {
-            let what = format!(
-                "it borrows objects from {} by a path that is relative twice",
-                folder.display()
-            );
-            return Err(StoreError::Unsupported { path: common_dir, what });
-        }
+        let (kind, storage) = locate::formats(&config, &common_dir)?;
+        locate::check_alternates(&common_dir)?;
         let store = Self {
             refs: Refs::new(storage, &common_dir, &git_dir, kind),
             objects: Mutex::new(Packs::open(&common_dir.join("objects"), kind)?),
@@ -159,24 +110,6 @@ impl Store {
             tx::recover(&store, &mut *store.ledger()?)?;
         }
         Ok(store)
-    }
-
-    /// Checks that the repository at `git_dir` may be trusted, as git does: that it belongs to this user, or that the
-    /// user's `safe.directory` names it. A repository's own configuration and hooks can run programs.
-    ///
-    /// # Errors
-    /// [`StoreError::NotOurs`] when it may not; [`StoreError`] when it cannot be looked at.
-    pub fn check_owner(git_dir: &Path) -> Result<(), StoreError> {
-        let owner = fs::metadata(git_dir).doing("look at", git_dir)?.uid();
-        if owner == rustix::process::geteuid().as_raw() {
-            return Ok(());
-        }
-        Git::anywhere("rev-parse")
-            .folder(git_dir)
-            .args(["--git-dir"])
-            .output()
-            .map(drop)
-            .map_err(|_| StoreError::NotOurs(git_dir.to_owned()))
     }
 
     /// The git directory. A linked work tree's is its own.
@@ -440,97 +373,5 @@ fn name_holder(mut lock: &File) -> std::io::Result<()> {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.backlog.close();
-    }
-}
-
-/// The path of a bare repository, made absolute.
-fn bare(path: &Path) -> Result<PathBuf, StoreError> {
-    let path = match path.canonicalize() {
-        Ok(path) => path,
-        Err(error) if crate::fsio::is_absent(&error) => {
-            return Err(StoreError::NotARepository(path.to_owned()));
-        }
-        Err(error) => return Err(error).doing("look at", path),
-    };
-    if path.join(".git").exists() {
-        return Err(StoreError::NotBare(path));
-    }
-    let is_one = path.join("HEAD").is_file()
-        && path.join("objects").is_dir()
-        && path.join("refs").is_dir()
-        && path.join("config").is_file();
-    if is_one { Ok(path) } else { Err(StoreError::NotARepository(path)) }
-}
-
-/// Asks git for the git directory and the common one, with the user's own configuration: it refuses a folder that
-/// belongs to somebody else.
-fn discover(path: &Path) -> Result<(PathBuf, PathBuf), StoreError> {
-    let none = || StoreError::NotARepository(path.to_owned());
-    if !path.is_dir() {
-        return Err(none());
-    }
-    let output = Git::anywhere("rev-parse")
-        .folder(path)
-        .args(["--path-format=absolute", "--git-dir", "--git-common-dir"])
-        .output()
-        .map_err(|error| {
-            tracing::debug!(path = %path.display(), %error, "git found no repository");
-            unreadable(path).unwrap_or_else(none)
-        })?;
-    let mut lines =
-        output.lines().map(|line| PathBuf::from(std::ffi::OsString::from_vec(line.to_vec())));
-    lines.next().zip(lines.next()).ok_or_else(none)
-}
-
-/// Why git does not take what lies here for a repository, where its format is the reason.
-fn unreadable(path: &Path) -> Option<StoreError> {
-    let folders = [path.to_owned(), path.join(".git")];
-    let git_dir = folders.into_iter().find(|folder| folder.join("config").is_file())?;
-    match formats(&ConfigFile::new(git_dir.clone(), git_dir.clone()), &git_dir) {
-        Err(error @ StoreError::Unsupported { .. }) => Some(error),
-        Ok(_) | Err(_) => None,
-    }
-}
-
-/// Which hash names the objects, and how the refs are stored.
-fn formats(config: &ConfigFile, path: &Path) -> Result<(gix_hash::Kind, Storage), StoreError> {
-    let format = Format::of(&config.parse()?);
-    let unsupported = |what: String| StoreError::Unsupported { path: path.to_owned(), what };
-    let storage = match format.ref_storage.as_deref() {
-        None | Some("files") => Storage::Files,
-        Some("reftable") => {
-            check_version().map_err(unsupported)?;
-            Storage::Reftable
-        }
-        Some(other) => {
-            let what = format!("its refs are stored as {other:?}, not as files or a reftable");
-            return Err(unsupported(what));
-        }
-    };
-    if let Some(version) = format.version {
-        return Err(unsupported(format!("its format is version {version}")));
-    }
-    if let Some(extension) = format.extension {
-        return Err(unsupported(format!("it needs the extension {extension:?}")));
-    }
-    match format.hash.as_deref() {
-        None | Some("sha1") => Ok((gix_hash::Kind::Sha1, storage)),
-        Some("sha256") => Ok((gix_hash::Kind::Sha256, storage)),
-        Some(other) => Err(unsupported(format!("its object format is {other:?}"))),
-    }
-}
-
-/// Whether the git here can read a reftable; if not, what to say.
-fn check_version() -> Result<(), String> {
-    let needed = |found: &str| {
-        let (major, minor) = REFTABLE_GIT;
-        format!(
-            "its refs are a reftable, which needs git {major}.{minor} or newer; here is {found}"
-        )
-    };
-    match git::version() {
-        Some(version) if version >= REFTABLE_GIT => Ok(()),
-        Some((major, minor)) => Err(needed(&format!("git {major}.{minor}"))),
-        None => Err(needed("none that tells its version")),
     }
 }

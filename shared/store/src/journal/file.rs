@@ -85,7 +85,7 @@ impl FileSlots {
     pub(super) fn open(disk: Box<dyn Disk>, mode: Mode) -> Result<Self, JournalError> {
         let slots = Self { disk, mode, state: Mutex::default() };
         let mut state = slots.list()?;
-        slots.settle_end(&mut state)?;
+        slots.secure_end(&mut state)?;
         if mode != Mode::Read {
             slots.disk.sync_folder().doing("flush", slots.disk.folder())?;
         }
@@ -110,7 +110,7 @@ impl FileSlots {
     }
 
     /// Finds the last whole batch, cuts off what a crash left behind it, and makes sure that it is on disk.
-    fn settle_end(&self, state: &mut State) -> Result<(), JournalError> {
+    fn secure_end(&self, state: &mut State) -> Result<(), JournalError> {
         let mut empty = Vec::new();
         while let Some(segment) = state.segments.pop() {
             let End { len, last } = self.scan(segment)?;

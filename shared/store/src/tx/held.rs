@@ -39,14 +39,14 @@ impl Held {
         }
     }
 
-    /// Prepares what can be, once every precondition is verified under the locks.
-    pub(super) fn settle(
+    /// Does what can be done ahead of the moves, once every precondition is verified under the locks.
+    pub(super) fn make_ready(
         &mut self,
         ledger: &mut Ledger,
         updates: &[RefUpdate],
     ) -> Result<(), PrepareError> {
         match self {
-            Self::Files(locks) => locks.settle(ledger, updates),
+            Self::Files(locks) => locks.make_ready(ledger, updates),
             Self::Reftable(_) => Ok(()),
         }
     }

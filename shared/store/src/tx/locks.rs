@@ -100,7 +100,7 @@ impl Locks {
     }
 
     /// Clears the way for the files, and writes what `packed-refs` shall hold.
-    pub(super) fn settle(
+    pub(super) fn make_ready(
         &mut self,
         ledger: &mut Ledger,
         updates: &[RefUpdate],

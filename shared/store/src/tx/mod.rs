@@ -280,7 +280,7 @@ impl Store {
             let mut taken =
                 Held::take(self, &mut ledger, filed, updates, quarantined, log.as_ref())?;
             check::all(self, updates, quarantined)?;
-            taken.settle(&mut ledger, updates)?;
+            taken.make_ready(&mut ledger, updates)?;
             held = Some(taken);
         }
         crash_point("tx.verified");
