@@ -3,25 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use zit_model::Oid;
+use zit_store::Store;
 use zit_store::journal::{Journal, Origin, Record};
-use zit_store::{Quarantine, Store};
 
-use crate::support::{Repo, commit, copy, create, delete, draft, moved, name, somebody};
-
-/// A document in a quarantine of its own.
-fn document(store: &Store, text: &str) -> (Oid, Quarantine) {
-    let mut made = store.quarantine().unwrap();
-    let oid = made.write_document_commit("f", text.as_bytes(), &[], "m\n", &somebody()).unwrap();
-    (oid, made)
-}
+use crate::support::{
+    Repo, commit, copy, create, delete, document, draft, moved, name, reboot, write_document,
+};
 
 /// Journals a deferred ref that names a document, and leaves the files behind.
 fn claim(store: &Store, key: &str) -> Oid {
-    let (oid, made) = document(store, key);
-    let update = [create(&format!("refs/zit/claims/{key}"), oid)];
-    let prepared = store.prepare_seeing(&update, &[&made.objects()]).unwrap();
-    prepared.commit(draft(), vec![made]).unwrap();
-    oid
+    write_document(store, &format!("refs/zit/claims/{key}"))
 }
 
 fn records(repo: &Repo) -> Vec<Record> {
@@ -44,7 +35,7 @@ fn power_failure(repo: &mut Repo, store: Store, lost: impl Fn(&str) -> bool) {
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "").unwrap();
     }
-    std::fs::write(repo.path.join("zit/settled"), "another-boot 100000\n").unwrap();
+    reboot(repo);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use zit_model::Oid;
 use zit_store::{Blob, Kind, Merge, PackError, PackLimits, StoreError};
 
-use crate::support::{Repo, commit, create, draft, keep, somebody};
+use crate::support::{Repo, commit, create, document, draft, keep, somebody};
 
 pub(crate) const LIMITS: PackLimits = PackLimits { max_bytes: 1 << 20, max_objects: 1000 };
 
@@ -190,8 +190,7 @@ fn objects_of_our_own_are_what_git_would_write() {
 fn refs_are_locked_for_values_in_quarantine_and_a_loser_migrates_nothing() {
     let repo = Repo::new();
     let store = repo.referee();
-    let mut quarantine = store.quarantine().unwrap();
-    let oid = quarantine.write_document_commit("f", b"x", &[], "m\n", &somebody()).unwrap();
+    let (oid, quarantine) = document(&store, "x");
     let update = [create("refs/zit/claims/k", oid)];
     assert!(store.prepare(&update).is_err(), "nobody else sees the object");
     let objects = quarantine.objects();
@@ -240,12 +239,10 @@ fn repacks_and_prunes_beside_a_store_leave_what_refs_are_about_to_name() {
             let pack = there.pack(&format!("{oid}\n"), false);
             let mut pushed = store.quarantine().unwrap();
             pushed.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
-            let mut made = store.quarantine().unwrap();
-            let text = n.to_string();
-            let claim = made.write_document_commit("f", text.as_bytes(), &[], "m\n", &somebody());
+            let (claim, made) = document(&store, &n.to_string());
             let updates = [
                 create(&format!("refs/heads/pushed{n}"), oid),
-                create(&format!("refs/zit/claims/{n}"), claim.unwrap()),
+                create(&format!("refs/zit/claims/{n}"), claim),
             ];
             let objects = (pushed.objects(), made.objects());
             let prepared = store.prepare_seeing(&updates, &[&objects.0, &objects.1]).unwrap();

@@ -3,7 +3,7 @@
 use zit_store::{Access, Head, LogEntry, RefusedUpdate, Store, StoreError};
 
 use crate::support::{
-    Repo, commit, create, delete, draft, git_command, moved, name, run, somebody,
+    Repo, commit, create, delete, document, draft, git_command, moved, name, run, somebody,
 };
 
 #[test]
@@ -74,8 +74,7 @@ fn stock_git_and_the_store_keep_each_other_out() {
 fn objects_in_memory_are_named_by_refs_of_both_kinds() {
     let repo = Repo::reftable();
     let store = repo.referee();
-    let mut made = store.quarantine().unwrap();
-    let new = made.write_document_commit("f", b"1", &[], "m\n", &somebody()).unwrap();
+    let (new, made) = document(&store, "1");
     let updates = [create("refs/heads/x", new), create("refs/zit/claims/k", new)];
     let prepared = store.prepare_seeing(&updates, &[&made.objects()]).unwrap();
     prepared.commit(draft(), vec![made]).unwrap();

@@ -217,6 +217,27 @@ pub(crate) fn keep(store: &Store, quarantine: Quarantine) {
     store.settle().unwrap();
 }
 
+/// A document in a quarantine of its own.
+pub(crate) fn document(store: &Store, text: &str) -> (Oid, Quarantine) {
+    let mut made = store.quarantine().unwrap();
+    let oid = made.write_document_commit("f", text.as_bytes(), &[], "m\n", &somebody()).unwrap();
+    (oid, made)
+}
+
+/// Journals a ref that names a document of its own, and leaves the files behind where the ref is deferred.
+pub(crate) fn write_document(store: &Store, refname: &str) -> Oid {
+    let (oid, made) = document(store, refname);
+    let update = [create(refname, oid)];
+    let prepared = store.prepare_seeing(&update, &[&made.objects()]).unwrap();
+    prepared.commit(draft(), vec![made]).unwrap();
+    oid
+}
+
+/// The machine has started again since the mark was written.
+pub(crate) fn reboot(repo: &Repo) {
+    std::fs::write(repo.path.join("zit/settled"), "another-boot 100000\n").unwrap();
+}
+
 pub(crate) fn somebody() -> Signature {
     Signature {
         name: "A U Thor".into(),

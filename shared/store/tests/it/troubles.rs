@@ -2,35 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use zit_model::Oid;
-use zit_store::{Access, Quarantine, Store, StoreError};
+use zit_store::{Access, Store, StoreError};
 
-use crate::support::{Repo, commit, copy, create, delete, draft, moved, name, somebody};
-
-/// A document in a quarantine of its own.
-fn document(store: &Store, text: &str) -> (Oid, Quarantine) {
-    let mut made = store.quarantine().unwrap();
-    let oid = made.write_document_commit("f", text.as_bytes(), &[], "m\n", &somebody()).unwrap();
-    (oid, made)
-}
-
-/// Journals a ref that names a document.
-fn write(store: &Store, refname: &str) -> Oid {
-    let (oid, made) = document(store, refname);
-    let update = [create(refname, oid)];
-    let prepared = store.prepare_seeing(&update, &[&made.objects()]).unwrap();
-    prepared.commit(draft(), vec![made]).unwrap();
-    oid
-}
+use crate::support::{
+    Repo, commit, copy, create, delete, document, draft, moved, name, reboot, write_document,
+};
 
 fn has_checkpoint(repo: &Repo) -> bool {
     let mut files = std::fs::read_dir(repo.path.join("zit/journal")).unwrap();
     files.any(|file| file.unwrap().path().extension().is_some_and(|it| it == "ckpt"))
-}
-
-/// The machine has started again since the mark was written.
-fn reboot(repo: &Repo) {
-    std::fs::write(repo.path.join("zit/settled"), "another-boot 100000\n").unwrap();
 }
 
 #[test]
@@ -60,7 +40,7 @@ fn what_git_took_back_after_a_stop_is_not_brought_back_after_a_power_failure() {
     let store = repo.referee();
     commit(&store, &[create("refs/heads/x", a), create("refs/heads/gone", a)]).unwrap();
     commit(&store, &[moved("refs/heads/x", a, b)]).unwrap();
-    write(&store, "refs/zit/claims/k");
+    write_document(&store, "refs/zit/claims/k");
     drop(store);
     repo.git(&["update-ref", "refs/heads/x", &a.to_string()]);
     repo.git(&["update-ref", "-d", "refs/heads/gone"]);
@@ -96,7 +76,7 @@ fn no_ref_is_made_of_a_folder_that_only_the_journal_knows() {
     let repo = Repo::new();
     let a = repo.commit(&[], &[], "a");
     let store = repo.referee();
-    write(&store, "refs/zit/current/x");
+    write_document(&store, "refs/zit/current/x");
     for refused in ["refs/zit", "refs/zit/current"] {
         let refused = store.prepare(&[create(refused, a)]).unwrap_err().to_string();
         assert!(refused.contains("conflicts with the ref refs/zit/current/x"), "{refused}");
@@ -110,7 +90,7 @@ fn a_deletion_that_waits_for_a_lock_does_not_hold_up_others() {
     let repo = Repo::new();
     let store = repo.referee();
     let refs = ["a", "b", "c"].map(|key| format!("refs/zit/claims/{key}"));
-    let oids = refs.clone().map(|name| write(&store, &name));
+    let oids = refs.clone().map(|name| write_document(&store, &name));
     store.settle().unwrap();
     let lock = repo.path.join("refs/zit/claims/a.lock");
     std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
@@ -142,10 +122,10 @@ fn a_symbolic_ref_below_refs_zit_is_listed_with_what_it_names_now() {
 fn a_store_writes_nothing_to_where_its_repository_was() {
     let repo = Repo::new();
     let store = repo.referee();
-    write(&store, "refs/zit/claims/before");
+    write_document(&store, "refs/zit/claims/before");
     store.settle().unwrap();
     let away = repo.folder.path().join("away.git");
-    write(&store, "refs/zit/claims/k");
+    write_document(&store, "refs/zit/claims/k");
     std::fs::rename(&repo.path, &away).unwrap();
     assert!(store.settle().is_err());
     assert!(!repo.path.exists());
@@ -165,14 +145,15 @@ fn a_store_writes_nothing_to_where_its_repository_was() {
 fn a_copy_of_a_repository_in_use_opens_with_what_the_copied_journal_says() {
     let repo = Repo::new();
     let store = repo.referee();
-    write(&store, "refs/heads/x");
+    write_document(&store, "refs/heads/x");
     store.settle().unwrap();
     let copied = repo.folder.path().join("copy.git");
     for early in ["refs", "info"] {
         std::fs::create_dir_all(repo.path.join(early)).unwrap();
         copy(&repo.path.join(early), &copied.join(early));
     }
-    let (k, y) = (write(&store, "refs/zit/claims/k"), write(&store, "refs/heads/y"));
+    let (k, y) =
+        (write_document(&store, "refs/zit/claims/k"), write_document(&store, "refs/heads/y"));
     store.settle().unwrap();
     for late in ["objects", "zit"] {
         copy(&repo.path.join(late), &copied.join(late));
@@ -190,14 +171,14 @@ fn a_mark_of_a_journal_that_is_gone_settles_nothing_of_the_next() {
     let repo = Repo::new();
     let store = repo.referee();
     for n in 0..4 {
-        write(&store, &format!("refs/zit/claims/{n}"));
+        write_document(&store, &format!("refs/zit/claims/{n}"));
     }
     store.settle().unwrap();
     let mark = std::fs::read(repo.path.join("zit/settled")).unwrap();
     drop(store);
     std::fs::remove_dir_all(repo.path.join("zit/journal")).unwrap();
     let store = repo.referee();
-    let k = write(&store, "refs/zit/claims/k");
+    let k = write_document(&store, "refs/zit/claims/k");
     drop(store);
     for file in std::fs::read_dir(repo.path.join("zit/journal")).unwrap() {
         let path = file.unwrap().path();
@@ -215,11 +196,11 @@ fn a_mark_of_a_journal_that_is_gone_settles_nothing_of_the_next() {
 fn a_lock_that_stays_keeps_only_what_comes_after_it_from_a_checkpoint_and_is_named() {
     let repo = Repo::new();
     let store = repo.referee();
-    write(&store, "refs/zit/claims/a");
+    write_document(&store, "refs/zit/claims/a");
     store.settle().unwrap();
     assert!(!has_checkpoint(&repo));
     std::fs::write(repo.path.join("refs/zit/claims/b.lock"), "").unwrap();
-    write(&store, "refs/zit/claims/b");
+    write_document(&store, "refs/zit/claims/b");
     // More than is journaled between two checkpoints.
     for n in 0..9 {
         let (oid, made) = document(&store, &format!("{n}").repeat(1_000_000));
