@@ -39,10 +39,10 @@ pub(crate) fn skip(request: &PushRequest, pack: &mut dyn Read, limits: &PackLimi
 }
 
 /// Lets one push at a time through for each branch.
-#[derive(Default)]
 pub(crate) struct Turnstile {
     inside: Mutex<BTreeSet<RefName>>,
     left: Condvar,
+    patience: Duration,
 }
 
 /// A push's turn, until dropped.
@@ -52,14 +52,24 @@ pub(crate) struct Turn<'a> {
     name: RefName,
 }
 
+impl Default for Turnstile {
+    fn default() -> Self {
+        Self::with(PATIENCE)
+    }
+}
+
 impl Turnstile {
+    fn with(patience: Duration) -> Self {
+        Self { inside: Mutex::default(), left: Condvar::new(), patience }
+    }
+
     /// Waits until no other push of the branch is inside; `None` when that takes too long.
     pub(crate) fn enter(&self, name: RefName) -> Option<Turn<'_>> {
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         let is_taken = |inside: &mut BTreeSet<RefName>| inside.contains(&name);
         let (mut inside, waited) = self
             .left
-            .wait_timeout_while(inside, PATIENCE, is_taken)
+            .wait_timeout_while(inside, self.patience, is_taken)
             .unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() {
             return None;
@@ -79,7 +89,7 @@ impl Drop for Turn<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     use super::*;
@@ -89,26 +99,32 @@ mod tests {
     }
 
     #[test]
-    fn one_push_of_a_branch_is_inside_and_the_next_comes_when_it_leaves() {
-        let turnstile = Turnstile::default();
+    fn the_next_push_of_a_branch_comes_in_when_the_one_inside_leaves() {
+        // Longer than any test runs, so that nobody is let in but by the one who leaves.
+        let turnstile = Turnstile::with(Duration::from_hours(1));
         let first = turnstile.enter(name("a"));
         assert!(first.is_some());
         assert!(turnstile.enter(name("b")).is_some(), "another branch waits for nobody");
+        let has_left = AtomicBool::new(false);
         thread::scope(|scope| {
-            let (entered, received) = mpsc::channel();
-            let turnstile = &turnstile;
-            scope.spawn(move || entered.send(turnstile.enter(name("a")).is_some()));
-            assert!(received.try_recv().is_err(), "the first is inside");
+            let next = scope.spawn(|| {
+                let turn = turnstile.enter(name("a"));
+                assert!(has_left.load(Ordering::SeqCst), "two are inside");
+                turn.is_some()
+            });
+            has_left.store(true, Ordering::SeqCst);
             drop(first);
-            assert_eq!(received.recv(), Ok(true));
+            assert!(next.join().unwrap());
         });
         assert!(turnstile.inside.lock().unwrap().is_empty());
     }
 
     #[test]
-    fn nobody_waits_for_ever() {
-        let turnstile = Turnstile::default();
-        let _first = turnstile.enter(name("a"));
+    fn whoever_has_waited_long_enough_for_a_turn_gets_none() {
+        let turnstile = Turnstile::with(Duration::ZERO);
+        let first = turnstile.enter(name("a"));
         assert!(turnstile.enter(name("a")).is_none());
+        drop(first);
+        assert!(turnstile.enter(name("a")).is_some());
     }
 }
