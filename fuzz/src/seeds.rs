@@ -355,6 +355,13 @@ pub(crate) fn sources(path: &str) -> Vec<Vec<u8>> {
         "a.md" => &[
             "# Title\n\nText [a](b).\n\n## Part\n\n- one\n  - two\n\n```rust\nfn f() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
         ],
+        "a.toml" => &[
+            "# x\n[package]\nname = 'a'\n[dependencies]\none = { version = \"1\" }\n[[bin]]\nname = \"b\"\n",
+        ],
+        "a.json" => &["{\"a\": 1, \"dependencies\": {\"b\": \"1\", \"c\": [1, {}]}}\n"],
+        "a.yml" => &[
+            "# x\non: [push]\njobs:\n  build:\n    steps:\n      - run: |\n          make\n  test: {}\n",
+        ],
         _ => &["some text\n"],
     })
 }

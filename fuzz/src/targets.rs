@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use bstr::{BString, ByteSlice as _};
 use gix_hash::Kind;
-use zit_footprint::{FileKind, Footprint, Side, compare, conflicts};
+use zit_footprint::{FileKind, Footprint, Side, Unknown, compare, conflicts};
 use zit_helper::address::Remote;
 use zit_model::document::{AgentState, ClaimRecord, ClaimRequest};
 use zit_model::options::Options;
@@ -61,6 +61,9 @@ targets! {
     "python": || seeds::sources("a.py"), |bytes| source("a.py", bytes);
     "typescript": || seeds::sources("a.ts"), |bytes| source("a.ts", bytes);
     "markdown": || seeds::sources("a.md"), |bytes| source("a.md", bytes);
+    "toml": || seeds::sources("a.toml"), |bytes| source("a.toml", bytes);
+    "json": || seeds::sources("a.json"), |bytes| source("a.json", bytes);
+    "yaml": || seeds::sources("a.yml"), |bytes| source("a.yml", bytes);
 }
 
 /// What is read can be written and gives the same bytes, and no packet is longer than it may be.
@@ -299,5 +302,9 @@ fn source(path: &str, bytes: &[u8]) {
     let changed = compare(&file, side(&seed), side(bytes));
     assert!(compare(&file, side(bytes), side(bytes)).writes.is_empty());
     assert_eq!(compare(&file, None, side(bytes)), added, "a footprint is a function of bytes");
-    let _ = conflicts(&Footprint::from_files([added]), &Footprint::from_files([changed]));
+    let _ = conflicts(
+        &Footprint::from_files([added]),
+        &Footprint::from_files([changed]),
+        &Unknown::default(),
+    );
 }

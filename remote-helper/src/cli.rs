@@ -176,7 +176,9 @@ fn judge(
     let base = git::commit(base)?;
     let mine = commits.footprint(base, git::commit(mine)?)?;
     let theirs = commits.footprint(base, git::commit(theirs)?)?;
-    let judgement = Judgement::of(&mine, &theirs);
+    let around = commits.footprinter.around(&commits.objects, Some(base));
+    let judgement = Judgement::of(&mine, &theirs, &around);
+    around.finish()?;
     print(&if json { judgement.to_json() } else { judgement.to_text() })?;
     Ok(if judgement.composes() { ExitCode::SUCCESS } else { ExitCode::from(CONFLICT) })
 }

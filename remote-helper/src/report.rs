@@ -2,24 +2,28 @@
 //!
 //! ```text
 //! git zit footprint --json: `zit_footprint::document::FootprintDocument`
-//! git zit judge --json:     {"format": 1, "composes": bool, "conflicts": [conflict], "leftToTextMerge": [conflict]}
+//! git zit judge --json:     {"format": 2, "composes": bool, "conflicts": [conflict], "leftToTextMerge": [conflict],
+//!                            "informs": [conflict]}
 //!
 //! conflict: {"kind": "write-write" | "read-write" | "write-read", "mine": resource, "theirs": resource,
-//!            "name"?, "oldSignature"?, "newSignature"?}
+//!            "mineLines"?, "theirsLines"?, "name"?, "why"?, "meant"?, "oldSignature"?, "newSignature"?}
 //! ```
 //!
-//! `name` is the identifier by which the two meet, when they do not meet by address. The signatures are those of what
-//! the other side relies on, before and after; for `write-write`, those that theirs leaves.
+//! `name` is the identifier by which the two meet, when they do not meet by address, `why` what happened to it, `meant`
+//! why the name means it. The signatures are those of what the other side relies on, before and after; for
+//! `write-write`, those that theirs leaves.
 //!
 //! Names and declarations come from the commits, so from anybody: each is folded onto one line before it is shown.
 
 use serde::Serialize;
 use zit_footprint::document::FootprintDocument;
-use zit_footprint::{Conflict, ConflictKind, Footprint, Prose, Write};
+use zit_footprint::{
+    Because, Conflict, ConflictKind, Footprint, Prose, Reach, Surroundings, Weight, Write,
+};
 use zit_model::{Resource, quote};
 
 /// The version of the judgement's JSON.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A footprint as one line of JSON.
 #[must_use]
@@ -34,13 +38,13 @@ pub fn footprint_text(footprint: &Footprint) -> String {
     for (resource, write) in &footprint.writes {
         let what = write.change.as_str();
         text.push_str(&format!("{what:<9}  {}", shown(resource)));
-        if let Some((first, last)) = write.lines {
+        if let Some((first, last)) = write.new_lines.or(write.old_lines) {
             text.push_str(&format!("  {first}-{last}"));
         }
         if let Some(fallback) = footprint.fallbacks.get(resource) {
             text.push_str(&format!("  ({})", fallback.as_str()));
         }
-        if write.interface && write.old_signature != write.new_signature {
+        if write.is_noticed() && write.old_signature != write.new_signature {
             text.push_str(&format!("  {}", signatures(write)));
         }
         text.push('\n');
@@ -55,36 +59,30 @@ pub fn footprint_text(footprint: &Footprint) -> String {
 pub struct Judgement {
     conflicts: Vec<Meeting>,
     left_to_text_merge: Vec<Meeting>,
+    informs: Vec<Meeting>,
 }
 
 /// A conflict with what is to be said about it.
 struct Meeting {
     conflict: Conflict,
+    mine_lines: Option<(u32, u32)>,
+    theirs_lines: Option<(u32, u32)>,
     old_signature: Option<String>,
     new_signature: Option<String>,
 }
 
 impl Judgement {
-    /// Compares the footprints of two changes of one base.
+    /// Compares the footprints of two changes of one base; `around` answers for the base.
     #[must_use]
-    pub fn of(mine: &Footprint, theirs: &Footprint) -> Self {
-        let meetings = zit_footprint::conflicts(mine, theirs).into_iter().map(|conflict| {
-            // Whose write the other side meets.
-            let write = match conflict.kind {
-                ConflictKind::WriteWrite | ConflictKind::ReadWrite => {
-                    theirs.writes.get(&conflict.theirs)
-                }
-                ConflictKind::WriteRead => mine.writes.get(&conflict.mine),
-            };
-            let (old_signature, new_signature) = write
-                .filter(|write| write.interface)
-                .map(|write| (write.old_signature.clone(), write.new_signature.clone()))
-                .unwrap_or_default();
-            Meeting { conflict, old_signature, new_signature }
-        });
-        let (left_to_text_merge, conflicts) =
-            meetings.partition(|meeting| meeting.conflict.prose() == Prose::LeaveToTextMerge);
-        Self { conflicts, left_to_text_merge }
+    pub fn of(mine: &Footprint, theirs: &Footprint, around: &dyn Surroundings) -> Self {
+        let found = zit_footprint::conflicts(mine, theirs, around).into_iter();
+        let (conflicts, informs): (Vec<_>, Vec<_>) = found
+            .map(|conflict| Meeting::new(conflict, mine, theirs))
+            .partition(|meeting| meeting.conflict.weight == Weight::Refuses);
+        let (left_to_text_merge, conflicts) = conflicts
+            .into_iter()
+            .partition(|meeting| meeting.conflict.prose() == Prose::LeaveToTextMerge);
+        Self { conflicts, left_to_text_merge, informs }
     }
 
     /// Whether nothing stands between the two.
@@ -108,6 +106,9 @@ impl Judgement {
             let resource = shown(&conflict.theirs);
             text.push_str(&format!("left to git's text merge: both write {resource}\n"));
         }
+        for meeting in &self.informs {
+            text.push_str(&format!("worth knowing: {}", meeting.to_text()));
+        }
         text
     }
 
@@ -119,32 +120,55 @@ impl Judgement {
             composes: self.composes(),
             conflicts: self.conflicts.iter().map(Meeting::document).collect(),
             left_to_text_merge: self.left_to_text_merge.iter().map(Meeting::document).collect(),
+            informs: self.informs.iter().map(Meeting::document).collect(),
         })
     }
 }
 
 impl Meeting {
+    fn new(conflict: Conflict, mine: &Footprint, theirs: &Footprint) -> Self {
+        let (my_write, their_write) =
+            (mine.writes.get(&conflict.mine), theirs.writes.get(&conflict.theirs));
+        let lines = |write: &Write| write.new_lines.or(write.old_lines);
+        // Whose write the other side meets.
+        let met = match conflict.kind {
+            ConflictKind::WriteWrite | ConflictKind::ReadWrite => their_write,
+            ConflictKind::WriteRead => my_write,
+        };
+        let met = met.filter(|write| write.is_noticed());
+        Self {
+            mine_lines: my_write.and_then(lines),
+            theirs_lines: their_write.and_then(lines),
+            old_signature: met.and_then(|write| write.old_signature.clone()),
+            new_signature: met.and_then(|write| write.new_signature.clone()),
+            conflict,
+        }
+    }
+
     fn to_text(&self) -> String {
-        let Conflict { kind, mine, theirs, name } = &self.conflict;
-        let (mine, theirs) = (shown(mine), shown(theirs));
-        let relies = match name {
-            Some(name) => format!("mentions {} in", quote::one_line(name)),
+        let Conflict { kind, mine, theirs, because, .. } = &self.conflict;
+        let (mine, theirs) = (at(mine, self.mine_lines), at(theirs, self.theirs_lines));
+        let uses = match self.conflict.name() {
+            Some(name) => format!("uses {} in", quote::one_line(name)),
             None => "reads".to_owned(),
         };
         let mut text = match kind {
-            ConflictKind::WriteWrite if mine == theirs => {
-                format!("{}: both write {mine}\n", kind.as_str())
+            ConflictKind::WriteWrite if self.conflict.mine == self.conflict.theirs => {
+                format!("{}: both write {theirs}", kind.as_str())
             }
             ConflictKind::WriteWrite => {
-                format!("{}: mine writes {mine}, theirs writes {theirs}\n", kind.as_str())
+                format!("{}: mine writes {mine}, theirs writes {theirs}", kind.as_str())
             }
             ConflictKind::ReadWrite => {
-                format!("{}: mine {relies} {mine}, theirs changes {theirs}\n", kind.as_str())
+                format!("{}: mine {uses} {mine}, theirs changes {theirs}", kind.as_str())
             }
             ConflictKind::WriteRead => {
-                format!("{}: mine changes {mine}, theirs {relies} {theirs}\n", kind.as_str())
+                format!("{}: mine changes {mine}, theirs {uses} {theirs}", kind.as_str())
             }
         };
+        text.extend(why(because).map(|why| format!(": {why}")));
+        text.push('\n');
+        text.extend(meant(because).map(|meant| format!("  meant: {meant}\n")));
         for (label, signature) in [("old", &self.old_signature), ("new", &self.new_signature)] {
             if let Some(signature) = signature {
                 text.push_str(&format!("  {label}: {}\n", quote::one_line(signature)));
@@ -158,7 +182,11 @@ impl Meeting {
             kind: self.conflict.kind.as_str(),
             mine: self.conflict.mine.to_string(),
             theirs: self.conflict.theirs.to_string(),
-            name: self.conflict.name.as_deref(),
+            mine_lines: self.mine_lines,
+            theirs_lines: self.theirs_lines,
+            name: self.conflict.name(),
+            why: why(&self.conflict.because),
+            meant: meant(&self.conflict.because),
             old_signature: self.old_signature.as_deref(),
             new_signature: self.new_signature.as_deref(),
         }
@@ -172,6 +200,7 @@ struct JudgementDocument<'a> {
     composes: bool,
     conflicts: Vec<ConflictDocument<'a>>,
     left_to_text_merge: Vec<ConflictDocument<'a>>,
+    informs: Vec<ConflictDocument<'a>>,
 }
 
 #[derive(Serialize)]
@@ -181,7 +210,15 @@ struct ConflictDocument<'a> {
     mine: String,
     theirs: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    mine_lines: Option<(u32, u32)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    theirs_lines: Option<(u32, u32)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meant: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     old_signature: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,6 +229,35 @@ fn json(document: &impl Serialize) -> String {
     let mut line = serde_json::to_string(document).expect("strings, numbers and lists are JSON");
     line.push('\n');
     line
+}
+
+/// What happened to what one side uses.
+fn why(because: &Because) -> Option<String> {
+    match because {
+        Because::Overlap | Because::Declared | Because::Name { .. } => None,
+        Because::SameName => Some("they would be declared twice in one package".to_owned()),
+        Because::Import { name } => Some(format!("{} is imported no more", quote::one_line(name))),
+        Because::Reference { name, why, .. } => {
+            Some(format!("{} {}", quote::one_line(name), why.as_str()))
+        }
+    }
+}
+
+/// Why a name means what the other side alters.
+fn meant(because: &Because) -> Option<&'static str> {
+    let Because::Reference { reach, .. } = because else { return None };
+    Some(match reach {
+        Reach::Yes => "it is imported from there, or declared beside it",
+        Reach::IfUniqueThere => "it is imported, and nothing else that it may be has the name",
+        Reach::IfUnique => "nothing else has the name",
+        Reach::No => return None,
+    })
+}
+
+/// A resource and its lines.
+fn at(resource: &Resource, lines: Option<(u32, u32)>) -> String {
+    let lines = lines.map(|(first, last)| format!(" (lines {first}-{last})"));
+    shown(resource) + &lines.unwrap_or_default()
 }
 
 fn shown(resource: &Resource) -> String {

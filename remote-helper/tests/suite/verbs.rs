@@ -33,7 +33,7 @@ fn repository(world: &World) -> Git {
     change("wider", "Take wide shapes", &[("src/lib.rs", &wider)]);
     change("rename", "Say square", &[("src/lib.rs", &LIB.replace("shape\"", "square\""))]);
     change("recall", "Say circle", &[("src/lib.rs", &LIB.replace("shape\"", "circle\""))]);
-    let user = "pub fn twice() -> u32 {\n    area(1, 2)\n}\n";
+    let user = "use crate::area;\n\npub fn twice() -> u32 {\n    area(1, 2)\n}\n";
     change("user", "Use the area", &[("src/twice.rs", user)]);
     change("notes", "Explain", &[("README.md", "# Shapes\n\nMine.\n"), ("data.bin", "\0")]);
     change("more-notes", "Explain too", &[("README.md", "# Shapes\n\nTheirs.\n")]);
@@ -46,9 +46,12 @@ fn a_footprint_lists_each_write_and_read() {
     let world = World::new();
     let git = repository(&world);
     let footprint = |tip: &str| git.ok(["zit", "footprint", "base", tip]);
-    assert_snapshot!(footprint("wider"), @"interface  src/lib.rs#area  3-5  pub fn area(width: u32, height: u32) -> u32  =>  pub fn area(width: u64, height: u64) -> u32");
+    assert_snapshot!(footprint("wider"), @"signature  src/lib.rs#area  3-5  pub fn area(width: u32, height: u32) -> u32  =>  pub fn area(width: u64, height: u64) -> u32");
     assert_snapshot!(footprint("rename"), @"body       src/lib.rs#name  7-9");
-    assert_snapshot!(footprint("user"), @"added      src/twice.rs#twice  1-3");
+    assert_snapshot!(footprint("user"), @r"
+    added      src/twice.rs#(imports)  1-1
+    added      src/twice.rs#twice  3-5
+    ");
     assert_snapshot!(footprint("notes"), @r"
     body       README.md#Shapes  1-3
     file       data.bin  (binary)
@@ -65,7 +68,7 @@ fn a_footprint_is_one_document_on_request() {
     let world = World::new();
     let json = repository(&world).ok(["zit", "footprint", "--json", "base", "user"]);
     let hash = json.split("\"new\":\"").nth(1).unwrap().split('"').next().unwrap();
-    assert_snapshot!(json.replace(hash, "HASH"), @r#"{"format":1,"version":1,"writes":[{"resource":"src/twice.rs#twice","change":"added","interface":false,"new":"HASH","newSignature":"pub fn twice() -> u32","lines":[1,3]}],"signatures":[],"refs":["area"],"reads":[],"files":[{"path":"src/twice.rs"}]}"#);
+    assert_snapshot!(json.replace(hash, "HASH"), @r#"{"format":1,"version":2,"writes":[{"resource":"src/twice.rs#(imports)","change":"added","interface":false,"new":"HASH","newSignature":"use crate::area;","lines":[1,1]},{"resource":"src/twice.rs#twice","change":"added","interface":false,"new":"69c2ec7f3cd1e9bf5ab68c6e4e85872e","newSignature":"pub fn twice() -> u32","lines":[3,5]}],"signatures":[],"refs":["area"],"reads":[],"files":[{"path":"src/twice.rs"}]}"#);
 }
 
 #[test]
@@ -89,23 +92,25 @@ fn a_judgement_says_where_two_changes_meet() {
     let judge = |mine: &str, theirs: &str| git.run(["zit", "judge", "base", mine, theirs]).text();
     assert_snapshot!(judge("rename", "recall"), @r"
     1 conflict
-    write-write: both write src/lib.rs#name
+    write-write: both write src/lib.rs#name (lines 7-9)
     ");
     assert_snapshot!(judge("user", "wider"), @r"
     1 conflict
-    read-write: mine mentions area in src/twice.rs#twice, theirs changes src/lib.rs#area
+    read-write: mine uses area in src/twice.rs#twice (lines 3-5), theirs changes src/lib.rs#area (lines 3-5): area takes other parameters
+      meant: it is imported from there, or declared beside it
       old: pub fn area(width: u32, height: u32) -> u32
       new: pub fn area(width: u64, height: u64) -> u32
     ");
     assert_snapshot!(judge("wider", "user"), @r"
     1 conflict
-    write-read: mine changes src/lib.rs#area, theirs mentions area in src/twice.rs#twice
+    write-read: mine changes src/lib.rs#area (lines 3-5), theirs uses area in src/twice.rs#twice (lines 3-5): area takes other parameters
+      meant: it is imported from there, or declared beside it
       old: pub fn area(width: u32, height: u32) -> u32
       new: pub fn area(width: u64, height: u64) -> u32
     ");
     assert_snapshot!(judge("reader", "rename"), @r"
     1 conflict
-    read-write: mine reads src/lib.rs#name, theirs changes src/lib.rs#name
+    read-write: mine reads src/lib.rs#name, theirs changes src/lib.rs#name (lines 7-9)
     ");
     assert_snapshot!(judge("notes", "more-notes"), @r"
     composes
@@ -119,8 +124,8 @@ fn a_judgement_is_one_document_on_request() {
     let git = repository(&world);
     let judge =
         |mine: &str, theirs: &str| git.run(["zit", "judge", "--json", "base", mine, theirs]);
-    assert_snapshot!(judge("user", "wider").text(), @r#"{"format":1,"composes":false,"conflicts":[{"kind":"read-write","mine":"src/twice.rs#twice","theirs":"src/lib.rs#area","name":"area","oldSignature":"pub fn area(width: u32, height: u32) -> u32","newSignature":"pub fn area(width: u64, height: u64) -> u32"}],"leftToTextMerge":[]}"#);
-    assert_snapshot!(judge("notes", "more-notes").text(), @r#"{"format":1,"composes":true,"conflicts":[],"leftToTextMerge":[{"kind":"write-write","mine":"README.md#Shapes","theirs":"README.md#Shapes"}]}"#);
+    assert_snapshot!(judge("user", "wider").text(), @r#"{"format":2,"composes":false,"conflicts":[{"kind":"read-write","mine":"src/twice.rs#twice","theirs":"src/lib.rs#area","mineLines":[3,5],"theirsLines":[3,5],"name":"area","why":"area takes other parameters","meant":"it is imported from there, or declared beside it","oldSignature":"pub fn area(width: u32, height: u32) -> u32","newSignature":"pub fn area(width: u64, height: u64) -> u32"}],"leftToTextMerge":[],"informs":[]}"#);
+    assert_snapshot!(judge("notes", "more-notes").text(), @r#"{"format":2,"composes":true,"conflicts":[],"leftToTextMerge":[{"kind":"write-write","mine":"README.md#Shapes","theirs":"README.md#Shapes","mineLines":[1,3],"theirsLines":[1,3]}],"informs":[]}"#);
 }
 
 #[test]

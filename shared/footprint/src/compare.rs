@@ -8,15 +8,21 @@ use zit_model::{Resource, resource::Part};
 
 use crate::{
     Fallback, FileFootprint, Language, UnitHash, Write, WriteKind,
-    lang::{self, Analysis, UnitsOfBoth},
-    parse::parse,
-    plan::Plan,
+    lang::{self, Analysis, Grammar},
+    mention::Mentions,
+    parse::{self, parse},
+    plan::{Plan, Role},
+    reference::{Imports, Reach, Reference, Resolver, Symbol},
+    shape::{self, Break, Effect, Form, Shape, Subject, Uses, Why},
     unit::{Unit, Units, assemble},
     walk::walk,
 };
 
 /// The largest version taken apart, in bytes. Source: `spec/footprints.md`.
 pub const MAX_FILE: usize = 1024 * 1024;
+
+/// How deep brackets of JSON and TOML may nest. Source: ours; `serde_json` takes 128.
+const MAX_DATA_NESTING: usize = 100;
 
 /// What a tree entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,6 +56,7 @@ pub struct Carved {
     /// Why it is no text of a size that is taken apart, when it is none.
     text: Result<(), Fallback>,
     units: Result<Units, Fallback>,
+    imports: Imports,
 }
 
 impl Carved {
@@ -58,7 +65,8 @@ impl Carved {
     pub fn new(language: Language, side: Side<'_>) -> Option<Self> {
         match lang::analysis(language) {
             Analysis::Prose(_) => None,
-            Analysis::Code(grammar) => Some(Self::by(grammar, side)),
+            Analysis::Code(grammar) => Some(Self::by(|source| code_units(grammar, source), side)),
+            Analysis::Data(units) => Some(Self::by(|source| data_units(units, source), side)),
         }
     }
 
@@ -68,11 +76,74 @@ impl Carved {
         self.units.as_ref().map_or(0, BTreeMap::len)
     }
 
-    fn by(grammar: &lang::Grammar, side: Side<'_>) -> Self {
-        let text = text(side);
-        let units = text.and_then(|source| code_units(grammar, source));
-        Self { kind: side.kind, bytes: hash(side), text: text.map(drop), units }
+    /// What the version declares, by unit.
+    pub fn declarations(&self) -> impl Iterator<Item = Declaration<'_>> {
+        let units = self.units.as_ref().ok().into_iter().flatten();
+        units.filter_map(|(part, unit)| {
+            let Part::Unit(unit_name) = part else { return None };
+            Some(Declaration {
+                unit: unit_name,
+                name: unit.name.as_deref()?,
+                container: unit.container.as_deref(),
+                inline: &unit.inline,
+                lines: unit.lines?,
+                form: unit.shape.form,
+                visibility: unit.shape.visibility,
+                members: unit.shape.members.iter().map(|member| &*member.name).collect(),
+            })
+        })
     }
+
+    /// How many of its declarations a name may mean as well as `symbol`, which is counted if it is one of them: all of
+    /// the name, or with [`Reach::IfUniqueThere`] those that are members of a type of the same name, or of none.
+    ///
+    /// What implements a trait's member is declared with the trait.
+    #[must_use]
+    pub fn declarations_like(&self, symbol: &Symbol<'_>, reach: Reach) -> usize {
+        let Ok(units) = &self.units else { return 0 };
+        let there =
+            |container: Option<&str>| reach == Reach::IfUnique || container == symbol.container;
+        let mut n = 0;
+        for (part, unit) in units {
+            let implements = matches!(part, Part::Unit(name) if name.contains('@'));
+            let own = unit.name.as_deref();
+            let is_it = own == Some(symbol.name) && there(unit.container.as_deref());
+            n += usize::from(is_it && !implements);
+            let members = unit.shape.members.iter();
+            n += members.filter(|member| *member.name == *symbol.name && there(own)).count();
+        }
+        n
+    }
+
+    fn by(carve: impl FnOnce(&str) -> Result<(Units, Imports), Fallback>, side: Side<'_>) -> Self {
+        let text = text(side);
+        let (units, imports) = match text.and_then(carve) {
+            Ok((units, imports)) => (Ok(units), imports),
+            Err(fallback) => (Err(fallback), Imports::default()),
+        };
+        Self { kind: side.kind, bytes: hash(side), text: text.map(drop), units, imports }
+    }
+}
+
+/// One declaration of a version.
+#[derive(Clone, Debug)]
+pub struct Declaration<'a> {
+    /// The unit, as resources name it.
+    pub unit: &'a str,
+    /// The identifier by which other code mentions it.
+    pub name: &'a str,
+    /// The type that it is a member of.
+    pub container: Option<&'a str>,
+    /// The modules within the file that it is in, with `/` between them.
+    pub inline: &'a str,
+    /// First and last line, counted from one.
+    pub lines: (u32, u32),
+    /// What it is to those who use it.
+    pub form: Form,
+    /// How far it is seen; larger is wider.
+    pub visibility: u8,
+    /// The names of members that are no units: fields, variants.
+    pub members: Vec<&'a str>,
 }
 
 /// Compares two versions of the file `path`; `None` is a version in which it does not exist.
@@ -86,9 +157,10 @@ impl Carved {
 pub fn compare(path: &Resource, old: Option<Side<'_>>, new: Option<Side<'_>>) -> FileFootprint {
     let language = Language::of_path(path.path());
     match language.map(lang::analysis) {
-        Some(Analysis::Code(grammar)) => {
-            let carved = |side| Carved::by(grammar, side);
-            compare_carved(path, old.map(carved).as_ref(), new.map(carved).as_ref())
+        Some(Analysis::Code(_) | Analysis::Data(_)) => {
+            let carved = |side| language.and_then(|language| Carved::new(language, side));
+            let (old, new) = (old.and_then(carved), new.and_then(carved));
+            compare_carved(path, old.as_ref(), new.as_ref())
         }
         Some(Analysis::Prose(units)) => compare_texts(path, old, new, Some(units)),
         None => compare_texts(path, old, new, None),
@@ -108,20 +180,33 @@ pub fn compare_carved(
         old.map_or(Ok(()), |old| old.text)?;
         new.map_or(Ok(()), |new| new.text)?;
         same_mode(old_version, new_version)?;
-        let none = Units::new();
-        Ok(differences(file, language, units_of(old, &none)?, units_of(new, &none)?))
+        let none = (Units::new(), Imports::default());
+        let versions = (side_of(old, &none)?, side_of(new, &none)?);
+        Ok(Comparison { file, language, old: versions.0, new: versions.1 }.writes())
     })
 }
 
-fn units_of<'a>(carved: Option<&'a Carved>, none: &'a Units) -> Result<&'a Units, Fallback> {
-    carved.map_or(Ok(none), |carved| carved.units.as_ref().map_err(|fallback| *fallback))
+/// One version's units and imports.
+type SideOf<'a> = (&'a Units, &'a Imports);
+
+fn side_of<'a>(
+    carved: Option<&'a Carved>,
+    none: &'a (Units, Imports),
+) -> Result<SideOf<'a>, Fallback> {
+    match carved {
+        None => Ok((&none.0, &none.1)),
+        Some(carved) => match &carved.units {
+            Ok(units) => Ok((units, &carved.imports)),
+            Err(fallback) => Err(*fallback),
+        },
+    }
 }
 
 fn compare_texts(
     path: &Resource,
     old: Option<Side<'_>>,
     new: Option<Side<'_>>,
-    units: Option<UnitsOfBoth>,
+    units: Option<lang::UnitsOfTwo>,
 ) -> FileFootprint {
     let version = |side: Side<'_>| Version { kind: side.kind, bytes: hash(side) };
     let (old_version, new_version) = (old.map(version), new.map(version));
@@ -130,7 +215,8 @@ fn compare_texts(
         same_mode(old_version, new_version)?;
         let units = units.ok_or(Fallback::NoGrammar)?;
         let (old, new) = units(old.unwrap_or_default(), new.unwrap_or_default());
-        Ok(differences(file, language, &old, &new))
+        let none = Imports::default();
+        Ok(Comparison { file, language, old: (&old, &none), new: (&new, &none) }.writes())
     })
 }
 
@@ -186,65 +272,224 @@ fn text(side: Side<'_>) -> Result<&str, Fallback> {
     std::str::from_utf8(side.bytes).map_err(|_| Fallback::NotUtf8)
 }
 
-fn code_units(grammar: &lang::Grammar, source: &str) -> Result<Units, Fallback> {
+fn data_units(
+    units: fn(&str) -> Result<Units, Fallback>,
+    source: &str,
+) -> Result<(Units, Imports), Fallback> {
+    // A value may nest as deep as it is long, and those who read it recurse.
+    if parse::nesting(source) > MAX_DATA_NESTING {
+        return Err(Fallback::TooComplex);
+    }
+    Ok((units(source)?, Imports::default()))
+}
+
+fn code_units(grammar: &lang::Grammar, source: &str) -> Result<(Units, Imports), Fallback> {
     let tree = parse(grammar, source)?;
     let mut plan = Plan::new(source);
     (grammar.carve)(&mut plan, tree.root_node());
-    Ok(assemble(walk(grammar, &tree, plan), grammar.order))
+    let plan = walk(grammar, &tree, plan);
+    Ok((assemble(plan.fragments, grammar.order), plan.imports))
 }
 
-fn differences(
-    file: &Resource,
+/// Two versions of one file.
+struct Comparison<'a> {
+    file: &'a Resource,
     language: Option<Language>,
-    old: &Units,
-    new: &Units,
-) -> BTreeMap<Resource, Write> {
-    let parts: BTreeSet<&Part> = old.keys().chain(new.keys()).collect();
-    parts
-        .into_iter()
-        .filter_map(|part| {
-            let mut write = unit_write(language, old.get(part), new.get(part))?;
+    old: SideOf<'a>,
+    new: SideOf<'a>,
+}
+
+impl Comparison<'_> {
+    fn writes(&self) -> BTreeMap<Resource, Write> {
+        let (old, new) = (self.old.0, self.new.0);
+        let parts: BTreeSet<&Part> = old.keys().chain(new.keys()).collect();
+        let mut writes = BTreeMap::new();
+        for part in parts {
+            let Some(mut write) = self.write(part, old.get(part), new.get(part)) else { continue };
             if *part == Part::Imports {
-                write.drops = dropped(old.get(part), new.get(part));
-                write.interface = !write.drops.is_empty();
+                self.imports(&mut write);
             }
-            Some((file.with(part.clone()), write))
+            writes.insert(self.file.with(part.clone()), write);
+        }
+        self.renamed(&mut writes);
+        writes
+    }
+
+    fn write(&self, part: &Part, old: Option<&Unit>, new: Option<&Unit>) -> Option<Write> {
+        let (change, effects) = match (old, new) {
+            (None, None) => return None,
+            (None, Some(new)) => (WriteKind::Added, self.added(new)),
+            (Some(old), None) => (WriteKind::Removed, self.removed(old)),
+            (Some(old), Some(new)) if old.whole == new.whole => return None,
+            (Some(old), Some(new)) if old.code == new.code => (WriteKind::Docs, Vec::new()),
+            (Some(old), Some(new)) => {
+                let effects = self.changed(part, old, new);
+                let seen = !effects.is_empty();
+                (if seen { WriteKind::Signature } else { WriteKind::Body }, effects)
+            }
+        };
+        let either = new.or(old)?;
+        let text = |unit: &Unit| Some(String::from(&*unit.signature)).filter(|t| !t.is_empty());
+        Some(Write {
+            change,
+            old: old.map(|unit| unit.whole),
+            new: new.map(|unit| unit.whole),
+            effects,
+            old_signature: old.and_then(text),
+            new_signature: new.and_then(text),
+            old_lines: old.and_then(|unit| unit.lines),
+            new_lines: new.and_then(|unit| unit.lines),
+            name: either.name.clone(),
+            container: either.container.clone(),
+            inline: either.inline.clone(),
+            is_default: either.is_default,
+            language: self.language,
+            references: self.references(old, new),
+            names: new.into_iter().flat_map(|unit| unit.mentions.names()).map(Into::into).collect(),
+            drops: BTreeSet::new(),
         })
-        .collect()
+    }
+
+    fn grammar(&self) -> Option<&'static Grammar> {
+        match lang::analysis(self.language?) {
+            Analysis::Code(grammar) => Some(grammar),
+            Analysis::Prose(_) | Analysis::Data(_) => None,
+        }
+    }
+
+    fn changed(&self, part: &Part, old: &Unit, new: &Unit) -> Vec<Effect> {
+        let (Some(grammar), Part::Unit(_)) = (self.grammar(), part) else { return Vec::new() };
+        let mut effects = shape::effects(&old.shape, &new.shape, grammar.habits);
+        if new.shape.form == Form::Opaque && effects.is_empty() {
+            effects = opaque(old);
+        }
+        let breaking = effects.iter().find(|effect| effect.breaks == Break::Breaking);
+        if let Some(why) = breaking.map(|effect| effect.why).filter(|_| old.role != Role::Free) {
+            effects.push(implementors(why));
+        }
+        self.constructed(old, &mut effects);
+        effects
+    }
+
+    /// What is done to a constructor is done to whoever builds its type.
+    fn constructed(&self, unit: &Unit, effects: &mut Vec<Effect>) {
+        let name = unit.name.as_deref().unwrap_or_default();
+        if unit.container.is_none() || !self.grammar().is_some_and(|g| g.is_constructor(name)) {
+            return;
+        }
+        let own = effects.iter().filter(|effect| effect.subject == Subject::Unit);
+        let uses = Uses::CALL.or(Uses::CONSTRUCT);
+        let builds =
+            |effect: &Effect| Effect { subject: Subject::Container, uses, ..effect.clone() };
+        let container: Vec<_> = own.map(builds).collect();
+        effects.extend(container);
+    }
+
+    fn removed(&self, old: &Unit) -> Vec<Effect> {
+        if self.grammar().is_none() || old.name.is_none() {
+            return Vec::new();
+        }
+        let effect = |subject| Effect {
+            subject,
+            uses: Uses::ALL,
+            breaks: Break::Breaking,
+            why: Why::Removed,
+        };
+        let members = old.shape.members.iter();
+        let mut effects: Vec<_> =
+            members.map(|member| effect(Subject::Member(member.name.clone()))).collect();
+        effects.push(effect(Subject::Unit));
+        if old.role != Role::Free {
+            effects.push(implementors(Why::MemberRemoved));
+        }
+        self.constructed(old, &mut effects);
+        effects
+    }
+
+    /// What a new unit does: implementors of its container must have it now, and a constructor may ask for more than
+    /// none does.
+    fn added(&self, new: &Unit) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        if new.role == Role::Required {
+            effects.push(implementors(Why::MemberRequired));
+        }
+        let none = Shape { params: Vec::new(), ..new.shape.clone() };
+        if let Some(grammar) = self.grammar() {
+            let mut asks = shape::effects(&none, &new.shape, grammar.habits);
+            self.constructed(new, &mut asks);
+            effects.extend(asks.into_iter().filter(|effect| effect.subject == Subject::Container));
+        }
+        effects
+    }
+
+    /// What the file's imports do no more.
+    fn imports(&self, write: &mut Write) {
+        let (old, new) = (self.old.1, self.new.1);
+        let gone = old.names.keys().filter(|name| !new.names.contains_key(*name));
+        write.drops = gone.cloned().collect();
+        let not_passed_on = old.passed_on.difference(&new.passed_on);
+        write.effects = not_passed_on
+            .filter(|name| !self.declares(name))
+            .map(|name| Effect {
+                subject: Subject::Member(name.clone()),
+                uses: Uses::ALL,
+                breaks: Break::Breaking,
+                why: Why::Removed,
+            })
+            .collect();
+    }
+
+    /// Whether the new version declares a name itself.
+    fn declares(&self, name: &str) -> bool {
+        self.new.0.contains_key(&Part::Unit(name.to_owned()))
+    }
+
+    /// What the new version of a unit uses more often than the old one.
+    fn references(&self, old: Option<&Unit>, new: Option<&Unit>) -> Vec<Reference> {
+        let (Some(language), Some(new)) = (self.language, new) else { return Vec::new() };
+        let none = Mentions::default();
+        let mentions = new.mentions.beyond(old.map_or(&none, |old| &old.mentions));
+        if mentions.is_empty() {
+            return Vec::new();
+        }
+        let resolver = Resolver::new(language, self.file.path(), &new.inline, self.new.1);
+        let container = new.container.as_deref();
+        let references = mentions.iter().filter_map(|m| resolver.resolve(m, container));
+        let all: BTreeSet<Reference> = references.collect();
+        all.into_iter().collect()
+    }
+
+    /// Tells what was removed from what has another name now: a unit that was added has its body.
+    fn renamed(&self, writes: &mut BTreeMap<Resource, Write>) {
+        let mut added: BTreeMap<UnitHash, usize> = BTreeMap::new();
+        for (resource, _) in writes.iter().filter(|(_, write)| write.change == WriteKind::Added) {
+            if let Some(unit) = self.new.0.get(resource.part()).filter(|unit| unit.has_body()) {
+                *added.entry(unit.body).or_default() += 1;
+            }
+        }
+        let gone = writes.iter_mut().filter(|(_, write)| write.change == WriteKind::Removed);
+        for (resource, write) in gone {
+            let body = self.old.0.get(resource.part()).filter(|unit| unit.has_body());
+            if body.is_some_and(|unit| added.get(&unit.body) == Some(&1)) {
+                write.change = WriteKind::Renamed;
+                let renamed = write.effects.iter_mut().filter(|e| e.subject == Subject::Unit);
+                renamed.for_each(|effect| effect.why = Why::Renamed);
+            }
+        }
+    }
 }
 
-fn unit_write(language: Option<Language>, old: Option<&Unit>, new: Option<&Unit>) -> Option<Write> {
-    let (change, interface) = match (old, new) {
-        (None, None) => return None,
-        (None, Some(new)) => (WriteKind::Added, new.required),
-        (Some(_), None) => (WriteKind::Removed, true),
-        (Some(old), Some(new)) if old.whole == new.whole => return None,
-        (Some(old), Some(new)) if old.interface != new.interface => (WriteKind::Interface, true),
-        (Some(old), Some(new)) if old.code != new.code => (WriteKind::Body, false),
-        (Some(_), Some(_)) => (WriteKind::Docs, false),
-    };
-    let either = new.or(old)?;
-    let signature = |unit: &Unit| Some(unit.signature.clone()).filter(|text| !text.is_empty());
-    Some(Write {
-        change,
-        old: old.map(|unit| unit.whole),
-        new: new.map(|unit| unit.whole),
-        interface,
-        old_signature: old.and_then(signature),
-        new_signature: new.and_then(signature),
-        lines: either.lines,
-        name: either.mentioned_as.clone(),
-        language,
-        refs: new.into_iter().flat_map(Unit::refs).map(str::to_owned).collect(),
-        drops: BTreeSet::new(),
-    })
+/// What a change does of which nothing more is known.
+fn opaque(old: &Unit) -> Vec<Effect> {
+    if old.name.is_none() {
+        return Vec::new();
+    }
+    let (subject, uses) = (Subject::Unit, Uses::ALL);
+    vec![Effect { subject, uses, breaks: Break::Breaking, why: Why::Header }]
 }
 
-/// What the old version mentions and the new one does not.
-fn dropped(old: Option<&Unit>, new: Option<&Unit>) -> BTreeSet<String> {
-    let kept: BTreeSet<&str> = new.into_iter().flat_map(Unit::refs).collect();
-    let old = old.into_iter().flat_map(Unit::refs);
-    old.filter(|name| !kept.contains(name)).map(str::to_owned).collect()
+fn implementors(why: Why) -> Effect {
+    Effect { subject: Subject::Container, uses: Uses::EXTEND, breaks: Break::Breaking, why }
 }
 
 fn hash(side: Side<'_>) -> UnitHash {
@@ -256,13 +501,18 @@ fn file_write(language: Option<Language>, old: Option<Version>, new: Option<Vers
         change: WriteKind::File,
         old: old.map(|version| version.bytes),
         new: new.map(|version| version.bytes),
-        interface: false,
+        effects: Vec::new(),
         old_signature: None,
         new_signature: None,
-        lines: None,
+        old_lines: None,
+        new_lines: None,
         name: None,
+        container: None,
+        inline: "".into(),
+        is_default: false,
         language,
-        refs: BTreeSet::new(),
+        references: Vec::new(),
+        names: BTreeSet::new(),
         drops: BTreeSet::new(),
     }
 }
@@ -352,7 +602,7 @@ mod tests {
         let path = Resource::file("x.rs").unwrap();
         let footprint = compare(&path, side(FileKind::Regular, old), side(FileKind::Regular, new));
         let write = &footprint.writes[&"x.rs#f".parse().unwrap()];
-        assert_eq!(write.lines, Some((4, 8)));
+        assert_eq!(write.new_lines, Some((4, 8)));
         assert_eq!(write.old_signature.as_deref(), Some("pub fn f( a: u8, ) -> u8"));
         assert_eq!(write.new_signature.as_deref(), Some("pub fn f( a: u16, ) -> u8"));
         assert_eq!(write.name.as_deref(), Some("f"));

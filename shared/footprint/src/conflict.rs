@@ -1,19 +1,28 @@
-//! Whether two changes meet: by writing the same thing, or by one relying on what the other alters.
+//! Whether two changes meet: by writing the same thing, or by one starting to use what the other alters.
+//!
+//! Use: [`conflicts`]. What a name means is told from the two footprints alone where that is possible; where it is not,
+//! [`Surroundings`] answers for the rest of the repository. Never reads anything by itself.
+//!
+//! Source: `spec/footprints.md`, "Conflicts".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use zit_model::{Resource, resource::Part};
 
-use crate::{Footprint, Language, Write};
+use crate::{
+    Footprint, Language, Layout, Write, WriteKind, lang,
+    reference::{Reach, Reference, Symbol},
+    shape::{Break, Effect, Why},
+};
 
 /// How two footprints meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ConflictKind {
     /// Both write it.
     WriteWrite,
-    /// Mine reads or mentions what theirs writes.
+    /// Mine reads or uses what theirs writes.
     ReadWrite,
-    /// Mine writes what theirs reads or mentions.
+    /// Mine writes what theirs reads or uses.
     WriteRead,
 }
 
@@ -29,78 +38,177 @@ impl ConflictKind {
     }
 }
 
-/// One meeting of two footprints.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Conflict {
-    /// How they meet.
-    pub kind: ConflictKind,
-    /// What mine writes, reads, or mentions the name in.
-    pub mine: Resource,
-    /// What theirs writes, reads, or mentions the name in.
-    pub theirs: Resource,
-    /// The identifier by which they meet; `None` where they meet by address.
-    pub name: Option<String>,
-}
-
-/// Whether a conflict is one that git's text merge decides well enough.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Whether a text merge may settle a conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prose {
-    /// Two writes of Markdown, or of imports: the text merge decides.
+    /// Both write prose, or both write imports: whoever merges the text decides.
     LeaveToTextMerge,
-    /// Anything else: it stands.
+    /// The conflict stands.
     Stands,
 }
 
+/// Whether a conflict is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Weight {
+    /// What one side wrote may be wrong on top of the other.
+    Refuses,
+    /// Worth knowing: old uses stay right, or it cannot be told whether the name means the symbol.
+    Informs,
+}
+
+/// Why two writes meet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Because {
+    /// They write the same, or one writes the whole of what the other writes a part of.
+    Overlap,
+    /// Both add a declaration of one name to one package.
+    SameName,
+    /// One declares to have read what the other writes.
+    Declared,
+    /// One starts to use a name of its file that the other stops importing.
+    Import {
+        /// The name.
+        name: String,
+    },
+    /// One starts to use a name whose declaration the other alters.
+    Reference {
+        /// The name.
+        name: String,
+        /// What the alteration is.
+        why: Why,
+        /// Whether old uses stay right.
+        breaks: Break,
+        /// How sure it is that the name means the declaration.
+        reach: Reach,
+    },
+    /// One mentions a name whose declaration the other alters, whatever it means.
+    Name {
+        /// The name.
+        name: String,
+    },
+}
+
+/// One way in which two footprints meet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Conflict {
+    /// How.
+    pub kind: ConflictKind,
+    /// What mine writes or reads.
+    pub mine: Resource,
+    /// What theirs writes or reads.
+    pub theirs: Resource,
+    /// Whether it refuses.
+    pub weight: Weight,
+    /// Why.
+    pub because: Because,
+}
+
 impl Conflict {
-    /// Whether accepting leaves the conflict to the text merge.
-    ///
-    /// # Source
-    /// `spec/footprints.md`, "Prose and imports".
+    /// The name through which they meet, if it is one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match &self.because {
+            Because::Overlap | Because::SameName | Because::Declared => None,
+            Because::Import { name } | Because::Reference { name, .. } | Because::Name { name } => {
+                Some(name)
+            }
+        }
+    }
+
+    /// Whether a text merge may settle it. Source: `spec/footprints.md`, "Prose and imports".
     #[must_use]
     pub fn prose(&self) -> Prose {
-        let markdown = |r: &Resource| Language::of_path(r.path()) == Some(Language::Markdown);
-        let both = |test: &dyn Fn(&Resource) -> bool| test(&self.mine) && test(&self.theirs);
-        let leave = self.kind == ConflictKind::WriteWrite
-            && (both(&markdown) || both(&|r| *r.part() == Part::Imports));
-        if leave { Prose::LeaveToTextMerge } else { Prose::Stands }
+        let is_prose = |of: &Resource| lang::is_prose(of.path());
+        let is_import = |of: &Resource| *of.part() == Part::Imports;
+        let both = |by: fn(&Resource) -> bool| by(&self.mine) && by(&self.theirs);
+        match self.kind {
+            ConflictKind::WriteWrite if both(is_prose) || both(is_import) => {
+                Prose::LeaveToTextMerge
+            }
+            ConflictKind::WriteWrite | ConflictKind::ReadWrite | ConflictKind::WriteRead => {
+                Prose::Stands
+            }
+        }
     }
 }
 
-/// Where two footprints meet, in the order of kind, mine, theirs.
+/// What is to be known of the repository beside two changes, as it was before either.
+pub trait Surroundings {
+    /// Its modules and packages.
+    fn layout(&self) -> &Layout;
+
+    /// Whether no other declaration of the symbol's language family has its name: none that is a member of a type of
+    /// the same name (or of none, as the symbol), or, with [`Reach::IfUnique`], none at all.
+    fn is_unique(&self, symbol: &Symbol<'_>, reach: Reach) -> bool;
+}
+
+/// A repository of which nothing is known: every name is taken to be unique.
+#[derive(Debug, Default)]
+pub struct Unknown(Layout);
+
+impl Surroundings for Unknown {
+    fn layout(&self) -> &Layout {
+        &self.0
+    }
+
+    fn is_unique(&self, _: &Symbol<'_>, _: Reach) -> bool {
+        true
+    }
+}
+
+/// Where and how `mine` and `theirs` meet, sorted. For each write of one side at most one conflict with the other's
+/// uses is answered, the gravest.
 ///
-/// Shape: each write of one side appears at most once. A unit that both sides leave with the same content is no
-/// conflict, nor is its changed interface. Names meet only within one family of languages.
+/// Symmetric but for [`ConflictKind`]: exchanging the sides exchanges `mine` and `theirs`, read and write.
 ///
 /// # Source
 /// `spec/footprints.md`, "Conflicts".
 #[must_use]
-pub fn conflicts(mine: &Footprint, theirs: &Footprint) -> Vec<Conflict> {
+pub fn conflicts(mine: &Footprint, theirs: &Footprint, around: &dyn Surroundings) -> Vec<Conflict> {
+    meet(mine, theirs, &|index, write, path| index.gravest(write, path, around))
+}
+
+/// As [`conflicts`], but whatever a name means: a mention of the name of anything whose declaration differs refuses.
+///
+/// # Source
+/// `spec/footprints.md`, "Conflicts".
+#[must_use]
+pub fn conflicts_by_name(mine: &Footprint, theirs: &Footprint) -> Vec<Conflict> {
+    meet(mine, theirs, &|index, write, _| index.by_name(write))
+}
+
+/// What of a side uses a write of the other.
+type Uses<'f> = dyn for<'a> Fn(&Index<'a>, &Write, &str) -> Option<Use<'a>> + 'f;
+
+fn meet(mine: &Footprint, theirs: &Footprint, uses: &Uses<'_>) -> Vec<Conflict> {
     let mut found = Vec::new();
-    let (mine_names, their_names) = (Mentions::of(mine), Mentions::of(theirs));
-    for (resource, write) in &theirs.writes {
-        if same_edit(mine, resource, write) {
-            continue;
-        }
-        if let Some(own) = overlapping_write(mine, resource) {
-            found.push(meet(ConflictKind::WriteWrite, own, resource, None));
-        } else if let Some((own, name)) = relies_on(mine, &mine_names, resource, write) {
-            found.push(meet(ConflictKind::ReadWrite, own, resource, name));
+    let my_index = Index::of(mine);
+    for (resource, write) in theirs.writes.iter().filter(|(r, w)| !same_edit(mine, r, w)) {
+        if let Some((own, because)) = same_write(mine, resource, write) {
+            let (mine, theirs) = (own.clone(), resource.clone());
+            let (kind, weight) = (ConflictKind::WriteWrite, Weight::Refuses);
+            found.push(Conflict { kind, mine, theirs, weight, because });
+        } else if let Some(Use { by, weight, because }) =
+            relies_on(mine, &my_index, resource, write, uses)
+        {
+            let (mine, theirs) = (by.clone(), resource.clone());
+            let kind = ConflictKind::ReadWrite;
+            found.push(Conflict { kind, mine, theirs, weight, because });
         }
     }
-    for (resource, write) in &mine.writes {
-        if !same_edit(theirs, resource, write)
-            && overlapping_write(theirs, resource).is_none()
-            && let Some((their, name)) = relies_on(theirs, &their_names, resource, write)
+    let their_index = Index::of(theirs);
+    for (resource, write) in mine.writes.iter().filter(|(r, w)| !same_edit(theirs, r, w)) {
+        if same_write(theirs, resource, write).is_none()
+            && let Some(Use { by, weight, because }) =
+                relies_on(theirs, &their_index, resource, write, uses)
         {
-            found.push(meet(ConflictKind::WriteRead, resource, their, name));
+            let (mine, theirs) = (resource.clone(), by.clone());
+            let kind = ConflictKind::WriteRead;
+            found.push(Conflict { kind, mine, theirs, weight, because });
         }
     }
     found.sort();
     found
-}
-
-fn meet(kind: ConflictKind, mine: &Resource, theirs: &Resource, name: Option<&str>) -> Conflict {
-    Conflict { kind, mine: mine.clone(), theirs: theirs.clone(), name: name.map(str::to_owned) }
 }
 
 /// Whether `other` writes the very resource to the same effect.
@@ -108,71 +216,167 @@ fn same_edit(other: &Footprint, resource: &Resource, write: &Write) -> bool {
     other.writes.get(resource).is_some_and(|own| own.new == write.new)
 }
 
-fn overlapping_write<'a>(footprint: &'a Footprint, resource: &Resource) -> Option<&'a Resource> {
-    // The file sorts before its parts, so the range holds exactly what can overlap.
-    let mut near = footprint.writes.range(resource.with(Part::File)..).map(|(own, _)| own);
-    near.by_ref().take_while(|own| own.path() == resource.path()).find(|own| own.overlaps(resource))
-}
-
-/// What of `footprint` relies on a resource that the other side writes: a declared read, or a mention of its
-/// name where its interface changed.
-fn relies_on<'a, 'w>(
+/// What of a footprint writes the same as `write`, and why it is the same.
+fn same_write<'a>(
     footprint: &'a Footprint,
-    mentions: &Mentions<'a>,
     resource: &Resource,
-    write: &'w Write,
-) -> Option<(&'a Resource, Option<&'w str>)> {
-    let mut near = footprint.reads.range(resource.with(Part::File)..);
-    let read =
-        near.by_ref().take_while(|r| r.path() == resource.path()).find(|r| r.overlaps(resource));
-    if let Some(read) = read {
-        return Some((read, None));
+    write: &Write,
+) -> Option<(&'a Resource, Because)> {
+    if write.change == WriteKind::Moved {
+        return None;
     }
-    if let Some(found) = relies_on_import(footprint, resource, write) {
-        return Some(found);
+    // The file sorts before its parts, so the range holds exactly what can overlap.
+    let near = footprint.writes.range(resource.with(Part::File)..);
+    let overlaps = near
+        .take_while(|(own, _)| own.path() == resource.path())
+        .find(|(own, own_write)| own_write.change != WriteKind::Moved && own.overlaps(resource));
+    if let Some((own, _)) = overlaps {
+        return Some((own, Because::Overlap));
     }
-    let name = write.name.as_deref().filter(|_| write.interface)?;
-    Some((mentions.first(name, write.language?)?, Some(name)))
+    if write.language != Some(Language::Go) || write.change != WriteKind::Added {
+        return None;
+    }
+    let package = |of: &Resource| of.path().rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let (unit, folder) = (resource.unit()?, package(resource));
+    let numbered = |name: &str| matches!(name.split('#').next(), Some("init"));
+    let twin = footprint.writes.iter().find(|(own, own_write)| {
+        own_write.change == WriteKind::Added
+            && own.unit() == Some(unit)
+            && own.path() != resource.path()
+            && own_write.language == Some(Language::Go)
+            && package(own) == folder
+            && !numbered(unit)
+    });
+    twin.map(|(own, _)| (own, Because::SameName))
 }
 
-/// What of the same file mentions a name that its imports drop, and the name.
-fn relies_on_import<'a, 'w>(
+/// A use of something that the other side writes.
+struct Use<'a> {
+    by: &'a Resource,
+    weight: Weight,
+    because: Because,
+}
+
+/// What of `footprint` relies on a resource that the other side writes.
+fn relies_on<'a>(
+    footprint: &'a Footprint,
+    index: &Index<'a>,
+    resource: &Resource,
+    write: &Write,
+    uses: &Uses<'_>,
+) -> Option<Use<'a>> {
+    if write.change != WriteKind::Moved {
+        let mut near = footprint.reads.range(resource.with(Part::File)..);
+        let read = near
+            .by_ref()
+            .take_while(|read| read.path() == resource.path())
+            .find(|read| read.overlaps(resource));
+        if let Some(by) = read {
+            return Some(Use { by, weight: Weight::Refuses, because: Because::Declared });
+        }
+    }
+    relies_on_import(footprint, resource, write).or_else(|| uses(index, write, resource.path()))
+}
+
+/// What of the same file starts to use a name that its imports drop.
+fn relies_on_import<'a>(
     footprint: &'a Footprint,
     imports: &Resource,
-    write: &'w Write,
-) -> Option<(&'a Resource, Option<&'w str>)> {
+    write: &Write,
+) -> Option<Use<'a>> {
+    if write.drops.is_empty() {
+        return None;
+    }
     let near = footprint.writes.range(imports.with(Part::File)..);
-    near.take_while(|(own, _)| !write.drops.is_empty() && own.path() == imports.path()).find_map(
-        |(own, own_write)| {
-            let name = write.drops.iter().find(|name| own_write.refs.contains(*name))?;
-            Some((own, Some(name.as_str())))
-        },
-    )
+    let mut near = near.take_while(|(own, _)| own.path() == imports.path());
+    near.find_map(|(by, own)| {
+        let reference = own.references.iter().find(|r| write.drops.contains(&r.written))?;
+        let name = reference.written.to_string();
+        Some(Use { by, weight: Weight::Refuses, because: Because::Import { name } })
+    })
 }
 
-/// Which resources mention a name, in order.
-struct Mentions<'a>(BTreeMap<&'a str, Vec<(Language, &'a Resource)>>);
+/// What a footprint starts to use, by name.
+struct Index<'a> {
+    references: HashMap<&'a str, Vec<(&'a Resource, &'a Write, &'a Reference)>>,
+    names: BTreeMap<&'a str, Vec<(Language, &'a Resource)>>,
+}
 
-impl<'a> Mentions<'a> {
+impl<'a> Index<'a> {
     fn of(footprint: &'a Footprint) -> Self {
-        let mut mentions: BTreeMap<&str, Vec<(Language, &Resource)>> = BTreeMap::new();
+        let mut references: HashMap<_, Vec<_>> = HashMap::new();
+        let mut names: BTreeMap<&str, Vec<(Language, &Resource)>> = BTreeMap::new();
         for (resource, write) in &footprint.writes {
+            for reference in &write.references {
+                references.entry(&*reference.name).or_default().push((resource, write, reference));
+            }
             let Some(language) = write.language else { continue };
-            for name in &write.refs {
-                let at = mentions.entry(name).or_default();
-                // One mention for each language is enough, and keeps the table small.
-                if !at.iter().any(|(earlier, _)| *earlier == language) {
-                    at.push((language, resource));
+            for name in &write.names {
+                names.entry(name).or_default().push((language, resource));
+            }
+        }
+        Self { references, names }
+    }
+
+    /// The gravest use of what `write`, in the file at `path`, alters; of equal ones code before an import.
+    fn gravest(&self, write: &Write, path: &str, around: &dyn Surroundings) -> Option<Use<'a>> {
+        let rank = |found: &Use<'_>| (found.weight, *found.by.part() == Part::Imports);
+        let mut gravest: Option<Use<'a>> = None;
+        for (symbol, effect) in write.symbols(path) {
+            let named = self.references.get(symbol.name).into_iter().flatten();
+            let default = self.references.get("default").into_iter().flatten();
+            for (by, own, reference) in named.chain(default.filter(|_| symbol.is_default)) {
+                let Some(found) = met(by, own, reference, &symbol, effect, around) else {
+                    continue;
+                };
+                if gravest.as_ref().is_none_or(|known| rank(&found) < rank(known)) {
+                    gravest = Some(found);
+                }
+                if gravest.as_ref().is_some_and(|g| rank(g) == (Weight::Refuses, false)) {
+                    return gravest;
                 }
             }
         }
-        Self(mentions)
+        gravest
     }
 
-    fn first(&self, name: &str, language: Language) -> Option<&'a Resource> {
-        let at = self.0.get(name)?;
-        at.iter().find(|(in_language, _)| in_language.shares_names_with(language)).map(|hit| hit.1)
+    /// The first mention of the name of what `write` declares differently; of a method, of its type's.
+    fn by_name(&self, write: &Write) -> Option<Use<'a>> {
+        let declares =
+            matches!(write.change, WriteKind::Signature | WriteKind::Removed | WriteKind::Renamed);
+        let name = write.container.as_deref().or(write.name.as_deref()).filter(|_| declares)?;
+        let language = write.language?;
+        let (_, by) =
+            self.names.get(name)?.iter().find(|(other, _)| other.shares_names_with(language))?;
+        let because = Because::Name { name: name.to_owned() };
+        Some(Use { by, weight: Weight::Refuses, because })
     }
+}
+
+fn met<'a>(
+    by: &'a Resource,
+    own: &Write,
+    reference: &Reference,
+    symbol: &Symbol<'_>,
+    effect: &Effect,
+    around: &dyn Surroundings,
+) -> Option<Use<'a>> {
+    if !own.language?.shares_names_with(symbol.language) || !reference.uses.meets(effect.uses) {
+        return None;
+    }
+    let reach = reference.reaches(symbol, around.layout());
+    let certain = match reach {
+        Reach::No => return None,
+        Reach::Yes => true,
+        Reach::IfUnique | Reach::IfUniqueThere => {
+            effect.breaks == Break::Breaking && around.is_unique(symbol, reach)
+        }
+    };
+    let refuses = certain && effect.breaks == Break::Breaking;
+    let weight = if refuses { Weight::Refuses } else { Weight::Informs };
+    let (name, Effect { why, breaks, .. }) = (symbol.name.to_owned(), effect);
+    let because = Because::Reference { name, why: *why, breaks: *breaks, reach };
+    Some(Use { by, weight, because })
 }
 
 #[cfg(test)]
@@ -190,11 +394,13 @@ mod tests {
     #[track_caller]
     fn check(mine: &Footprint, theirs: &Footprint, expected: &[&str]) {
         let shown = |conflict: &Conflict| {
-            let name = conflict.name.as_deref().unwrap_or("-");
+            let name = conflict.name().unwrap_or("-");
             let Conflict { kind, mine, theirs, .. } = conflict;
             format!("{} {mine} {theirs} {name}", kind.as_str())
         };
-        let found: Vec<_> = conflicts(mine, theirs).iter().map(shown).collect();
+        let found = conflicts(mine, theirs, &Unknown::default());
+        let found = found.iter().filter(|conflict| conflict.weight == Weight::Refuses);
+        let found: Vec<_> = found.map(shown).collect();
         assert_eq!(found, expected);
     }
 
@@ -225,7 +431,11 @@ mod tests {
 
     #[test]
     fn a_new_call_meets_a_changed_or_removed_callee_in_both_directions() {
-        let user = change(&[("y.rs", "fn c() {}\n", "fn c() { a() }\n")]);
+        let user = change(&[(
+            "y.rs",
+            "use crate::x::a;\nfn c() {}\n",
+            "use crate::x::a;\nfn c() { a() }\n",
+        )]);
         for new in ["fn a(x: u8) {}\nfn b() {}\n", "fn b() {}\n"] {
             let changed = change(&[("x.rs", BASE, new)]);
             check(&user, &changed, &["read-write y.rs#c x.rs#a a"]);
@@ -244,14 +454,16 @@ mod tests {
     fn a_changed_method_is_met_by_a_mention_of_its_type() {
         let old = "struct T;\nimpl T { fn m(&self) {} }\n";
         let changed = change(&[("x.rs", old, "struct T;\nimpl T { fn m(&self, x: u8) {} }\n")]);
-        let user = change(&[("y.rs", "fn c() {}\n", "fn c() { T::m(&T) }\n")]);
-        check(&user, &changed, &["read-write y.rs#c x.rs#T::m T"]);
+        let user =
+            change(&[("y.rs", "use crate::x::T;\n", "use crate::x::T;\nfn c() { T::m(&T) }\n")]);
+        check(&user, &changed, &["read-write y.rs#c x.rs#T::m m"]);
     }
 
     #[test]
     fn a_new_required_member_meets_a_new_implementor() {
         let theirs = change(&[("x.rs", "trait T {}\n", "trait T { fn m(&self); }\n")]);
-        let mine = change(&[("y.rs", "struct S;\n", "struct S;\nimpl T for S {}\n")]);
+        let mine =
+            change(&[("y.rs", "struct S;\n", "use super::x::T;\nstruct S;\nimpl T for S {}\n")]);
         check(&mine, &theirs, &["read-write y.rs#S x.rs#T::m T"]);
     }
 
@@ -296,12 +508,14 @@ mod tests {
         let mine = change(&[("x.md", base, "# A\ntwo\n"), ("x.rs", "use a::b;\n", "use c::d;\n")]);
         let theirs =
             change(&[("x.md", base, "# A\nthree\n"), ("x.rs", "use a::b;\n", "use e::f;\n")]);
-        let found = conflicts(&mine, &theirs);
+        let found = conflicts(&mine, &theirs, &Unknown::default());
         assert_eq!(found.len(), 2);
         assert!(found.iter().all(|conflict| conflict.prose() == Prose::LeaveToTextMerge));
         let whole = change(&[("x.rs", "use a::b;\n", "use (\n")]);
         assert!(
-            conflicts(&whole, &theirs).iter().all(|conflict| conflict.prose() == Prose::Stands)
+            conflicts(&whole, &theirs, &Unknown::default())
+                .iter()
+                .all(|conflict| conflict.prose() == Prose::Stands)
         );
     }
 }

@@ -96,16 +96,21 @@ impl From<&Footprint> for FootprintDocument {
                 .map(|(resource, write)| WriteDocument {
                     resource: resource.to_string(),
                     change: write.change.as_str(),
-                    interface: write.interface,
+                    interface: write.is_noticed(),
                     old: write.old.map(|hash| hash.to_string()),
                     new: write.new.map(|hash| hash.to_string()),
                     old_signature: write.old_signature.clone(),
                     new_signature: write.new_signature.clone(),
-                    lines: write.lines,
+                    lines: write.new_lines.or(write.old_lines),
                 })
                 .collect(),
             signatures: footprint.signatures().map(|(resource, _)| resource.to_string()).collect(),
-            refs: footprint.writes.values().flat_map(|write| &write.refs).cloned().collect(),
+            refs: footprint
+                .writes
+                .values()
+                .flat_map(|write| &write.names)
+                .map(ToString::to_string)
+                .collect(),
             reads: footprint.reads.iter().map(ToString::to_string).collect(),
             files: files
                 .into_iter()
@@ -133,7 +138,7 @@ mod tests {
         let json = serde_json::to_value(FootprintDocument::from(&footprint)).unwrap();
         let write = &json["writes"][1];
         assert_eq!(write["resource"], "x.rs#a");
-        assert_eq!(write["change"], "interface");
+        assert_eq!(write["change"], "signature");
         assert_eq!(write["oldSignature"], "fn a()");
         assert_eq!(write["newSignature"], "fn a(x: T)");
         assert_eq!(write["lines"], serde_json::json!([1, 1]));

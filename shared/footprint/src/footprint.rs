@@ -6,7 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zit_model::Resource;
 
-use crate::{Language, UnitHash};
+use crate::{
+    Language, UnitHash,
+    reference::{Reference, Symbol},
+    shape::{Break, Effect, Subject},
+};
 
 /// Longest signature text kept, in characters.
 pub(crate) const MAX_SIGNATURE: usize = 200;
@@ -18,10 +22,14 @@ pub enum WriteKind {
     Added,
     /// The unit is gone.
     Removed,
-    /// Its tokens outside function bodies differ.
-    Interface,
-    /// Only tokens inside function bodies differ.
+    /// It is gone, and another of the same file has its body.
+    Renamed,
+    /// What those who use it depend on differs.
+    Signature,
+    /// Its code differs in other ways.
     Body,
+    /// Only its file's path differs.
+    Moved,
     /// Only the documentation, attributes or decorators directly above it differ.
     Docs,
     /// The whole file, because it could not be taken apart.
@@ -35,8 +43,10 @@ impl WriteKind {
         match self {
             Self::Added => "added",
             Self::Removed => "removed",
-            Self::Interface => "interface",
+            Self::Renamed => "renamed",
+            Self::Signature => "signature",
             Self::Body => "body",
+            Self::Moved => "moved",
             Self::Docs => "docs",
             Self::File => "file",
         }
@@ -93,23 +103,65 @@ pub struct Write {
     pub old: Option<UnitHash>,
     /// The unit's hash after; `None` when it is gone.
     pub new: Option<UnitHash>,
-    /// Whether code that uses the unit may notice: its interface differs, it is gone, it is a new member that
-    /// every implementor must now have, or imports that drop something.
-    pub interface: bool,
+    /// What it does to those who use the unit.
+    pub effects: Vec<Effect>,
     /// The declaration before, on one line, at most 200 characters.
     pub old_signature: Option<String>,
     /// The declaration after, on one line, at most 200 characters.
     pub new_signature: Option<String>,
-    /// First and last line, counted from one, in the new version; in the old one for what is gone.
-    pub lines: Option<(u32, u32)>,
-    /// The identifier by which other code mentions the unit; a method's is its type's.
-    pub name: Option<String>,
+    /// First and last line before, counted from one.
+    pub old_lines: Option<(u32, u32)>,
+    /// First and last line after, counted from one.
+    pub new_lines: Option<(u32, u32)>,
+    /// The identifier by which other code mentions the unit.
+    pub name: Option<Box<str>>,
+    /// The type that it is a member of.
+    pub container: Option<Box<str>>,
+    /// The modules within its file that it is in, outermost first, with `/` between them.
+    pub inline: Box<str>,
+    /// Whether it is what its module gives to those who import no name.
+    pub is_default: bool,
     /// The language the unit is written in.
     pub language: Option<Language>,
-    /// The identifiers that the new version mentions and does not itself bind.
-    pub refs: BTreeSet<String>,
-    /// Of the file's imports: the identifiers they mention no more, which code of the same file may rely on.
-    pub drops: BTreeSet<String>,
+    /// What the new version uses that the old one did not, or not as often.
+    pub references: Vec<Reference>,
+    /// Every name that the new version mentions, but members of values.
+    pub names: BTreeSet<Box<str>>,
+    /// Of the file's imports: the names they bind no more, which code of the same file may rely on.
+    pub drops: BTreeSet<Box<str>>,
+}
+
+impl Write {
+    /// Whether code that uses the unit may notice.
+    #[must_use]
+    pub fn is_noticed(&self) -> bool {
+        !self.effects.is_empty() || !self.drops.is_empty()
+    }
+
+    /// Whether code that uses the unit may be wrong now.
+    #[must_use]
+    pub fn is_breaking(&self) -> bool {
+        self.effects.iter().any(|effect| effect.breaks == Break::Breaking) || !self.drops.is_empty()
+    }
+
+    /// The declarations that the write alters for others, each with what it does to whose uses.
+    pub fn symbols<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (Symbol<'a>, &'a Effect)> {
+        self.effects.iter().filter_map(move |effect| {
+            let own = self.name.as_deref();
+            let (name, container) = match &effect.subject {
+                Subject::Unit => (own?, self.container.as_deref()),
+                // What a file passes on is no member of anything.
+                Subject::Member(name) => (&**name, own),
+                Subject::Container => (self.container.as_deref()?, None),
+            };
+            let is_default = self.is_default && effect.subject == Subject::Unit;
+            let (language, inline) = (self.language?, &*self.inline);
+            let is_passed_on = own.is_none();
+            let symbol =
+                Symbol { name, container, language, path, inline, is_default, is_passed_on };
+            Some((symbol, effect))
+        })
+    }
 }
 
 /// What one file's change touches.
@@ -158,6 +210,6 @@ impl Footprint {
 
     /// The writes that code elsewhere may notice.
     pub fn signatures(&self) -> impl Iterator<Item = (&Resource, &Write)> {
-        self.writes.iter().filter(|(_, write)| write.interface)
+        self.writes.iter().filter(|(_, write)| write.is_noticed())
     }
 }

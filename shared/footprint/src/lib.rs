@@ -25,16 +25,26 @@ pub mod document;
 mod footprint;
 mod hash;
 mod lang;
+mod mention;
+mod module;
 mod parse;
 mod plan;
+mod reference;
+mod shape;
 mod unit;
 mod walk;
 
-pub use compare::{Carved, FileKind, MAX_FILE, Side, compare, compare_carved};
-pub use conflict::{Conflict, ConflictKind, Prose, conflicts};
+pub use compare::{Carved, Declaration, FileKind, MAX_FILE, Side, compare, compare_carved};
+pub use conflict::{
+    Because, Conflict, ConflictKind, Prose, Surroundings, Unknown, Weight, conflicts,
+    conflicts_by_name,
+};
 pub use footprint::{Fallback, FileFootprint, Footprint, Write, WriteKind};
 pub use hash::UnitHash;
 pub use lang::Language;
+pub use module::{Layout, Module};
+pub use reference::{Place, Reach, Reference, Symbol};
+pub use shape::{Break, Effect, Form, Subject, Uses, Why};
 
 /// The version of the algorithm; goes up whenever the same bytes could give another footprint.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

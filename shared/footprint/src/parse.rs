@@ -72,7 +72,7 @@ fn parse_here(grammar: &Grammar, source: &str) -> Result<Tree, Fallback> {
 }
 
 /// The most brackets open at once; those in strings and comments count too, which only errs when unbalanced.
-fn nesting(source: &str) -> usize {
+pub(crate) fn nesting(source: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for byte in source.bytes() {
         match byte {

@@ -5,12 +5,16 @@
 //!
 //! Never reads tokens or decides about hashes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use tree_sitter::Node;
 use zit_model::resource::Part;
 
-use crate::unit::{Fragment, Repeat};
+use crate::{
+    reference::Imports,
+    shape::Shape,
+    unit::{Fragment, Repeat},
+};
 
 /// The fragment of the code outside symbols.
 pub(crate) const MODULE: usize = 0;
@@ -31,6 +35,18 @@ pub(crate) enum Tag {
     Glue,
 }
 
+/// What those who implement a container must do about a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// Nothing.
+    #[default]
+    Free,
+    /// They may have it, and then it must be as declared.
+    Provided,
+    /// They must have it.
+    Required,
+}
+
 /// How a language's documentation is told from its items.
 pub(crate) struct Above {
     /// Kinds of comments.
@@ -46,33 +62,43 @@ pub(crate) struct Plan<'s> {
     /// Fragments; the first is [`MODULE`].
     pub fragments: Vec<Fragment<'s>>,
     /// Tags by node id.
-    pub tags: HashMap<usize, Tag>,
-    /// Names bound by imports; their members count as references.
-    pub imported: BTreeSet<&'s str>,
+    pub tags: HashMap<usize, Tag, foldhash::fast::RandomState>,
+    /// What the file's imports bind.
+    pub imports: Imports,
 }
 
 /// A unit about to be planned.
 pub(crate) struct Item {
     /// The unit's name, `Type::method` where it has a container.
-    pub name: String,
+    pub unit: String,
     /// The identifier by which other code mentions it.
-    pub mentioned_as: String,
+    pub name: String,
+    /// The type that it is a member of.
+    pub container: Option<String>,
+    /// The modules within the file that it is in, with `/` between them.
+    pub inline: String,
     /// What becomes of a second unit of the name.
     pub repeat: Repeat,
-    /// Whether implementors must have it.
-    pub required: bool,
+    /// What those who implement its container must do about it.
+    pub role: Role,
+    /// What those who use it depend on.
+    pub shape: Shape,
 }
 
 impl Item {
-    /// A unit that is mentioned by its own name.
-    pub(crate) fn new(name: &str, repeat: Repeat) -> Self {
-        Self { name: name.to_owned(), mentioned_as: name.to_owned(), repeat, required: false }
+    /// A unit of its own.
+    pub(crate) fn new(name: &str, repeat: Repeat, shape: Shape) -> Self {
+        let (unit, name) = (name.to_owned(), name.to_owned());
+        let inline = String::new();
+        Self { unit, name, container: None, inline, repeat, role: Role::Free, shape }
     }
 
-    /// A unit inside a type, mentioned by the type's name.
-    pub(crate) fn member(container: &str, type_name: &str, name: &str, repeat: Repeat) -> Self {
-        let name = format!("{container}::{name}");
-        Self { name, mentioned_as: type_name.to_owned(), repeat, required: false }
+    /// A unit inside a type.
+    pub(crate) fn member(container: &str, name: &str, repeat: Repeat, shape: Shape) -> Self {
+        let unit = format!("{container}::{name}");
+        let (name, container) = (name.to_owned(), Some(container.to_owned()));
+        let inline = String::new();
+        Self { unit, name, container, inline, repeat, role: Role::Free, shape }
     }
 }
 
@@ -80,7 +106,12 @@ impl<'s> Plan<'s> {
     /// A plan in which everything is code outside symbols.
     pub(crate) fn new(source: &'s str) -> Self {
         let module = Fragment::new(Part::Module, None, Repeat::Merge);
-        Self { source, fragments: vec![module], tags: HashMap::new(), imported: BTreeSet::new() }
+        Self {
+            source,
+            fragments: vec![module],
+            tags: HashMap::default(),
+            imports: Imports::default(),
+        }
     }
 
     /// The text of a node.
@@ -95,11 +126,72 @@ impl<'s> Plan<'s> {
 
     /// Makes `node` a fragment of the unit `item`.
     pub(crate) fn unit(&mut self, node: Node<'_>, item: Item) -> usize {
-        let mut name = item.name;
+        let mut name = item.unit;
         name.truncate(name.floor_char_boundary(MAX_NAME));
-        let mut fragment = Fragment::new(Part::Unit(name), Some(item.mentioned_as), item.repeat);
-        fragment.required = item.required;
+        let mut fragment = Fragment::new(Part::Unit(name), Some(item.name), item.repeat);
+        fragment.container = item.container;
+        fragment.inline = item.inline;
+        fragment.role = item.role;
+        fragment.shape = item.shape;
         self.push(node, fragment)
+    }
+
+    /// The tokens of a node, comments left out, with spaces between them.
+    pub(crate) fn tokens(&self, node: Node<'_>) -> Box<str> {
+        let mut tokens = String::new();
+        self.add_tokens(&mut tokens, node);
+        tokens.into()
+    }
+
+    /// The tokens of a node's field; none without.
+    pub(crate) fn tokens_of(&self, node: Node<'_>, field: &str) -> Box<str> {
+        node.child_by_field_name(field).map(|child| self.tokens(child)).unwrap_or_default()
+    }
+
+    /// The tokens of a node's children but those in some fields and of some kinds.
+    pub(crate) fn tokens_but(&self, node: Node<'_>, fields: &[&str], kinds: &[&str]) -> Box<str> {
+        let mut tokens = String::new();
+        let mut cursor = node.walk();
+        let mut more = cursor.goto_first_child();
+        while more {
+            let child = cursor.node();
+            let apart = cursor.field_name().is_some_and(|name| fields.contains(&name))
+                || kinds.contains(&child.kind());
+            if !apart {
+                self.add_tokens(&mut tokens, child);
+            }
+            more = cursor.goto_next_sibling();
+        }
+        tokens.into()
+    }
+
+    fn add_tokens(&self, tokens: &mut String, node: Node<'_>) {
+        let mut add = |text: &str| {
+            if !tokens.is_empty() && !text.is_empty() {
+                tokens.push(' ');
+            }
+            tokens.push_str(text);
+        };
+        let mut cursor = node.walk();
+        let mut depth = 0_usize;
+        loop {
+            let at = cursor.node();
+            let is_leaf = at.child_count() == 0;
+            if is_leaf && !at.is_extra() {
+                add(self.text(at));
+            }
+            if !is_leaf && cursor.goto_first_child() {
+                depth += 1;
+                continue;
+            }
+            while depth > 0 && !cursor.goto_next_sibling() {
+                cursor.goto_parent();
+                depth -= 1;
+            }
+            if depth == 0 {
+                return;
+            }
+        }
     }
 
     /// Gives a fragment tokens that stand elsewhere: those of the declaration it is one part of.
@@ -111,10 +203,24 @@ impl<'s> Plan<'s> {
         }
     }
 
+    /// Makes something else part of a constant's value.
+    pub(crate) fn value_depends_on(&mut self, fragment: usize, what: &str) {
+        if let Some(fragment) = self.fragments.get_mut(fragment) {
+            fragment.shape.value = format!("{} {what}", fragment.shape.value).into();
+        }
+    }
+
     /// Gives the unit of a fragment another name besides.
     pub(crate) fn alias(&mut self, fragment: usize, name: String) {
         if let Some(fragment) = self.fragments.get_mut(fragment) {
             fragment.aliases.push(name);
+        }
+    }
+
+    /// Makes the unit of a fragment what its module gives to those who import no name.
+    pub(crate) fn is_default(&mut self, fragment: usize) {
+        if let Some(fragment) = self.fragments.get_mut(fragment) {
+            fragment.is_default = true;
         }
     }
 
@@ -193,6 +299,24 @@ impl<'s> Plan<'s> {
         self.tag(node, Tag::Unit(index));
         index
     }
+}
+
+/// A node's children.
+pub(crate) fn children(node: Node<'_>) -> std::vec::IntoIter<Node<'_>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect::<Vec<_>>().into_iter()
+}
+
+/// A node's named children.
+pub(crate) fn named_children(node: Node<'_>) -> std::vec::IntoIter<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).collect::<Vec<_>>().into_iter()
+}
+
+/// A node's named children in a field.
+pub(crate) fn children_by_field<'t>(node: Node<'t>, field: &str) -> Vec<Node<'t>> {
+    let mut cursor = node.walk();
+    node.children_by_field_name(field, &mut cursor).filter(Node::is_named).collect()
 }
 
 /// The row a node ends on; a comment that takes its line's end with it ends on the line before.

@@ -1,10 +1,16 @@
 //! Units: fragments of one name merged and hashed. Never looks at a syntax tree.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use zit_model::resource::Part;
 
-use crate::{UnitHash, footprint::MAX_SIGNATURE};
+use crate::{
+    UnitHash,
+    footprint::MAX_SIGNATURE,
+    mention::{Mention, Mentions},
+    plan::Role,
+    shape::Shape,
+};
 
 /// What becomes of a second fragment with the name of an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +27,19 @@ pub(crate) struct Fragment<'s> {
     /// Which unit.
     pub part: Part,
     /// The identifier by which other code mentions the unit.
-    pub mentioned_as: Option<String>,
+    pub name: Option<String>,
+    /// The type that it is a member of.
+    pub container: Option<String>,
+    /// The modules within the file that it is in, with `/` between them.
+    pub inline: String,
     /// What becomes of another fragment of the name.
     pub repeat: Repeat,
-    /// Whether implementors must have it.
-    pub required: bool,
+    /// What those who implement its container must do about it.
+    pub role: Role,
+    /// Whether it is what its module gives to those who import no name.
+    pub is_default: bool,
+    /// What those who use it depend on.
+    pub shape: Shape,
     /// Further names that the same code declares.
     pub aliases: Vec<String>,
     /// First and last line, from one.
@@ -38,25 +52,29 @@ pub(crate) struct Fragment<'s> {
     pub docs: Vec<u8>,
     /// The declaration on one line.
     pub signature: String,
-    /// The identifiers mentioned and not bound.
-    pub refs: BTreeSet<&'s str>,
+    /// What it mentions and does not bind, once for each time.
+    pub mentions: Vec<Mention<'s>>,
 }
 
 impl Fragment<'_> {
     /// A fragment without tokens.
-    pub(crate) fn new(part: Part, mentioned_as: Option<String>, repeat: Repeat) -> Self {
+    pub(crate) fn new(part: Part, name: Option<String>, repeat: Repeat) -> Self {
         Self {
             part,
-            mentioned_as,
+            name,
+            container: None,
+            inline: String::new(),
             repeat,
-            required: false,
+            role: Role::Free,
+            is_default: false,
+            shape: Shape::default(),
             aliases: Vec::new(),
             lines: None,
             interface: Vec::new(),
             body: Vec::new(),
             docs: Vec::new(),
             signature: String::new(),
-            refs: BTreeSet::new(),
+            mentions: Vec::new(),
         }
     }
 
@@ -72,42 +90,35 @@ pub(crate) type Units = BTreeMap<Part, Unit>;
 #[derive(Clone, Debug)]
 pub(crate) struct Unit {
     /// The identifier by which other code mentions it.
-    pub mentioned_as: Option<String>,
-    /// Whether implementors must have it.
-    pub required: bool,
+    pub name: Option<Box<str>>,
+    /// The type that it is a member of.
+    pub container: Option<Box<str>>,
+    /// The modules within the file that it is in, with `/` between them.
+    pub inline: Box<str>,
+    /// What those who implement its container must do about it.
+    pub role: Role,
+    /// Whether it is what its module gives to those who import no name.
+    pub is_default: bool,
+    /// What those who use it depend on.
+    pub shape: Shape,
     /// First and last line of its first fragment, from one.
     pub lines: Option<(u32, u32)>,
     /// Hash of everything: interface, bodies, documentation.
     pub whole: UnitHash,
-    /// Hash of the tokens outside function bodies.
-    pub interface: UnitHash,
     /// Hash of the tokens, inside and outside function bodies.
     pub code: UnitHash,
+    /// Hash of the tokens inside function bodies.
+    pub body: UnitHash,
     /// The declaration on one line.
-    pub signature: String,
-    /// The identifiers mentioned and not bound, in order.
-    refs: Refs,
+    pub signature: Box<str>,
+    /// What it mentions and does not bind.
+    pub mentions: Mentions,
 }
 
 impl Unit {
-    /// The identifiers mentioned and not bound, in order.
-    pub(crate) fn refs(&self) -> impl Iterator<Item = &str> {
-        self.refs.0.split_terminator('\0')
-    }
-}
-
-/// Names in one piece of memory, each ended by NUL: a file has many units with a few names each.
-#[derive(Clone, Debug)]
-struct Refs(Box<str>);
-
-impl Refs {
-    fn of(names: &BTreeSet<&str>) -> Self {
-        let mut all = String::with_capacity(names.iter().map(|name| name.len() + 1).sum());
-        for name in names {
-            all.push_str(name);
-            all.push('\0');
-        }
-        Self(all.into())
+    /// Whether it has tokens inside function bodies.
+    pub(crate) fn has_body(&self) -> bool {
+        self.body != UnitHash::of([])
     }
 }
 
@@ -128,7 +139,7 @@ pub(crate) fn assemble(fragments: Vec<Fragment<'_>>, order: Order) -> Units {
         for alias in std::mem::take(&mut fragment.aliases) {
             let mut copy = fragment.clone();
             copy.part = Part::Unit(alias.clone());
-            copy.mentioned_as = Some(alias);
+            copy.name = Some(alias);
             place(&mut groups, &mut counts, copy);
         }
         place(&mut groups, &mut counts, fragment);
@@ -189,14 +200,23 @@ fn merge(mut group: Vec<Fragment<'_>>, order: Order) -> Unit {
     };
     let (interface, body, docs) = (parts(|f| &f.interface), parts(|f| &f.body), parts(|f| &f.docs));
     let code = UnitHash::of([interface.as_bytes(), body.as_bytes()]);
+    let mut shape = Shape::default();
+    for fragment in &mut group {
+        shape.join(std::mem::take(&mut fragment.shape));
+    }
+    let role = group.iter().map(|fragment| fragment.role).max();
     Unit {
-        mentioned_as: group.iter().find_map(|fragment| fragment.mentioned_as.clone()),
-        required: group.iter().any(|fragment| fragment.required),
+        name: group.iter().find_map(|fragment| fragment.name.as_deref().map(Into::into)),
+        container: group.iter().find_map(|fragment| fragment.container.as_deref().map(Into::into)),
+        inline: group.first().map(|fragment| fragment.inline.as_str().into()).unwrap_or_default(),
+        role: role.unwrap_or_default(),
+        is_default: group.iter().any(|fragment| fragment.is_default),
+        shape,
         lines,
         whole: UnitHash::of([code.as_bytes(), docs.as_bytes()]),
-        interface,
         code,
+        body,
         signature: signature.chars().take(MAX_SIGNATURE).collect(),
-        refs: Refs::of(&group.into_iter().flat_map(|fragment| fragment.refs).collect()),
+        mentions: Mentions::of(group.into_iter().flat_map(|fragment| fragment.mentions).collect()),
     }
 }

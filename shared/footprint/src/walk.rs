@@ -9,9 +9,10 @@ use tree_sitter::{Node, Tree, TreeCursor};
 
 use crate::{
     footprint::MAX_SIGNATURE,
-    lang::{Binds, Grammar, Trait},
+    lang::{Binds, Grammar, Link, Trait},
+    mention::{Mention, OWN, VALUE},
     plan::{MODULE, Plan, Tag, one_line},
-    unit::Fragment,
+    shape::Uses,
 };
 
 /// Tokens that stand for the start and end of a block, and for the end of a statement.
@@ -19,8 +20,8 @@ const BLOCK_START: &str = "\u{1}";
 const BLOCK_END: &str = "\u{2}";
 const STATEMENT_END: &str = "\u{3}";
 
-/// Gives every token of `tree` to its fragment.
-pub(crate) fn walk<'s>(grammar: &Grammar, tree: &Tree, plan: Plan<'s>) -> Vec<Fragment<'s>> {
+/// Gives every token of `tree` to its fragment, and every name that is not bound.
+pub(crate) fn walk<'s>(grammar: &Grammar, tree: &Tree, plan: Plan<'s>) -> Plan<'s> {
     let mut walk = Walk {
         grammar,
         plan,
@@ -30,7 +31,7 @@ pub(crate) fn walk<'s>(grammar: &Grammar, tree: &Tree, plan: Plan<'s>) -> Vec<Fr
         after_dot: false,
         comma: None,
         after_item: false,
-        signature_end: HashMap::new(),
+        signature_end: HashMap::default(),
     };
     let mut cursor = tree.walk();
     loop {
@@ -43,7 +44,7 @@ pub(crate) fn walk<'s>(grammar: &Grammar, tree: &Tree, plan: Plan<'s>) -> Vec<Fr
                 break;
             }
             if !cursor.goto_parent() {
-                return walk.plan.fragments;
+                return walk.plan;
             }
         }
     }
@@ -62,8 +63,8 @@ enum List {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Names {
     Mention,
-    /// They are bound; `After` waits for the frame with this number.
-    BindNow,
+    /// They are bound by the frame with this number; `After` waits for its end.
+    BindNow(usize),
     BindAfter(usize),
     /// They are bound around the frame with this number.
     BindOutside(usize),
@@ -72,10 +73,16 @@ enum Names {
 
 struct Frame<'t> {
     node: Node<'t>,
+    /// The field of its parent that it is in; zero for none.
+    field: u16,
     traits: Trait,
     fragment: usize,
     list: List,
     names: Names,
+    /// How everything mentioned inside is used, besides.
+    uses: Uses,
+    /// Whether the alternatives that are told apart inside leave nothing over.
+    exhaustive: bool,
     /// How many bindings there were, where the node is a scope.
     scope: Option<usize>,
 }
@@ -94,7 +101,7 @@ struct Walk<'g, 's, 't> {
     /// Whether a comma now would stand between items: the last token neither opened a list nor was one.
     after_item: bool,
     /// Where the last token of each fragment's signature ended.
-    signature_end: HashMap<usize, usize>,
+    signature_end: HashMap<usize, usize, foldhash::fast::RandomState>,
 }
 
 impl<'t> Walk<'_, '_, 't> {
@@ -104,6 +111,9 @@ impl<'t> Walk<'_, '_, 't> {
         let field = cursor.field_id().map_or(0, std::num::NonZero::get);
         let frame = self.frame(node, field);
         let (fragment, list, traits) = (frame.fragment, frame.list, frame.traits);
+        if traits.is(Trait::IMPORT) {
+            (self.grammar.note)(&mut self.plan, node);
+        }
         let is_comment = traits.is(Trait::COMMENT);
         let is_token = node.child_count() == 0 || traits.is(Trait::ATOM) || is_comment;
         self.frames.push(frame);
@@ -123,12 +133,22 @@ impl<'t> Walk<'_, '_, 't> {
     fn frame(&mut self, node: Node<'t>, field: u16) -> Frame<'t> {
         let traits = self.grammar.traits_of(node);
         let Some(parent) = self.frames.last() else {
-            let (list, names) = (List::Interface, Names::Mention);
-            return Frame { node, traits, fragment: MODULE, list, names, scope: None };
+            let (list, names, uses) = (List::Interface, Names::Mention, Uses::NONE);
+            return Frame {
+                node,
+                field,
+                traits,
+                fragment: MODULE,
+                list,
+                names,
+                uses,
+                exhaustive: false,
+                scope: None,
+            };
         };
         let depth = self.frames.len();
         let mut names = match self.grammar.binding(parent.node, field) {
-            Some(Binds::Now) => Names::BindNow,
+            Some(Binds::Now) => Names::BindNow(depth - 1),
             Some(Binds::After) => Names::BindAfter(depth - 1),
             Some(Binds::Outside) => Names::BindOutside(depth - 1),
             Some(Binds::InBody) if parent.list == List::Body => Names::BindAfter(depth - 1),
@@ -156,7 +176,15 @@ impl<'t> Walk<'_, '_, 't> {
             names = Names::Mention;
         }
         let scope = traits.is(Trait::SCOPE).then(|| self.scopes.len());
-        Frame { node, traits, fragment, list, names, scope }
+        let inside = self.grammar.uses_inside(parent.node, field);
+        let counts = inside != Uses::MATCH || parent.exhaustive;
+        let uses = if counts { parent.uses.or(inside) } else { parent.uses };
+        let exhaustive = if traits.is(Trait::ALTERNATIVES) {
+            (self.grammar.is_exhaustive)(&self.plan, node)
+        } else {
+            parent.exhaustive
+        };
+        Frame { node, field, traits, fragment, list, names, uses, exhaustive, scope }
     }
 
     fn leave(&mut self) {
@@ -262,71 +290,228 @@ impl<'t> Walk<'_, '_, 't> {
     }
 
     fn name(&mut self, traits: Trait, names: Names, fragment: usize, text: &str) {
-        let mentions = if traits.is(Trait::IDENTIFIER) {
-            !self.is_member() || self.is_imported_member()
-        } else {
-            traits.is(Trait::MEMBER) && self.is_imported_member()
-        };
-        if !mentions || names == Names::Silent {
+        let is_identifier = traits.is(Trait::IDENTIFIER);
+        if names == Names::Silent || !(is_identifier || traits.is(Trait::MEMBER)) {
             return;
         }
         let Some(text) = self.source_text(text) else { return };
+        let hang = self.hang();
         let upper = traits.is(Trait::CASED) && text.starts_with(char::is_uppercase);
+        let is_bare = is_identifier && (hang.before.is_none() || hang.is_field);
+        if hang.is_field && matches!(names, Names::BindNow(_) | Names::BindAfter(_)) {
+            self.mention(traits, fragment, text, &hang);
+        }
         match names {
-            Names::BindNow if !upper => self.scopes.bind(text),
-            Names::BindAfter(depth) if !upper => self.scopes.bind_after(depth, text),
-            Names::BindOutside(depth) => self.scopes.bind_outside(depth, text),
-            Names::Silent | Names::Mention | Names::BindNow | Names::BindAfter(_) => {
-                if !self.scopes.knows(text)
-                    && let Some(fragment) = self.plan.fragments.get_mut(fragment)
-                {
-                    fragment.refs.insert(text);
-                }
+            Names::BindNow(by) if is_bare && !upper => {
+                let ty = self.type_of_binding(text, by);
+                self.scopes.bind(text, ty);
             }
+            Names::BindAfter(by) if is_bare && !upper => {
+                let ty = self.type_of_binding(text, by);
+                self.scopes.bind_after(by, text, ty);
+            }
+            Names::BindOutside(by) if is_bare => self.scopes.bind_outside(by, text),
+            Names::Mention
+            | Names::BindNow(_)
+            | Names::BindAfter(_)
+            | Names::BindOutside(_)
+            | Names::Silent => self.mention(traits, fragment, text, &hang),
         }
     }
 }
 
-impl<'s> Walk<'_, 's, '_> {
+/// How a name hangs on what is around it.
+struct Hang<'t> {
+    /// What stands before it, if anything does.
+    before: Option<(Node<'t>, Before)>,
+    /// Whether that is the type that has it as a field; then the name may be a value's, too.
+    is_field: bool,
+    /// How it, or the path that it ends, is used, where that can be told.
+    uses: Option<Uses>,
+}
+
+/// What a name is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// A path: what stands before the name is a name, too.
+    Path,
+    /// Perhaps a value.
+    Value,
+}
+
+impl<'s, 't> Walk<'_, 's, 't> {
     /// The current token's text with the source's lifetime.
     fn source_text(&self, text: &str) -> Option<&'s str> {
         let node = self.frames.last()?.node;
         self.plan.source.get(node.byte_range()).filter(|same| *same == text)
     }
 
-    /// Whether the current identifier is the member in `value.member`.
-    fn is_member(&self) -> bool {
-        let [.., parent, _] = self.frames.as_slice() else { return false };
-        if parent.traits.is(Trait::TOKENS) {
-            return self.after_dot;
+    fn mention(&mut self, traits: Trait, fragment: usize, name: &'s str, hang: &Hang<'t>) {
+        let of = match hang.before {
+            Some((before, kind)) => self.before(before, kind),
+            // A member of nothing is a key.
+            None if !traits.is(Trait::IDENTIFIER) || self.scopes.knows(name) => return,
+            None => "",
+        };
+        let inside = self.frames.last().map_or(Uses::NONE, |frame| frame.uses);
+        let default = if traits.is(Trait::TYPE_NAME) { Uses::TYPE } else { Uses::VALUE };
+        let uses = hang.uses.unwrap_or(default).or(inside);
+        if let Some(fragment) = self.plan.fragments.get_mut(fragment) {
+            fragment.mentions.push(Mention { name, of, uses });
         }
-        self.object().is_some()
     }
 
-    fn is_imported_member(&self) -> bool {
-        self.object().is_some_and(|object| {
-            let root = object.split('.').next().unwrap_or_default().trim();
-            self.plan.imported.contains(root)
+    fn hang(&self) -> Hang<'t> {
+        let (mut before, mut is_field) = (None, false);
+        let mut rest = self.frames.as_slice();
+        while let [above @ .., parent, own] = rest {
+            rest = rest.get(..above.len() + 1).unwrap_or_default();
+            if parent.traits.is(Trait::TOKENS) {
+                let value = self.after_dot.then_some((parent.node, Before::Value));
+                return Hang { before: value, is_field, uses: None };
+            }
+            let link = self.grammar.link(parent.node, own.field);
+            match link {
+                Some(Link::Wrap) => continue,
+                Some(Link::Path(field)) if before.is_none() => {
+                    before = parent.node.child_by_field_id(field).map(|node| (node, Before::Path));
+                }
+                Some(Link::Member(field)) if before.is_none() => {
+                    before = parent.node.child_by_field_id(field).map(|node| (node, Before::Value));
+                }
+                Some(Link::Field(kind, field)) if before.is_none() => {
+                    let owner = above.iter().rev().find(|frame| frame.node.kind_id() == kind);
+                    let owner = owner.and_then(|frame| frame.node.child_by_field_id(field));
+                    before = owner.map(|node| (node, Before::Path));
+                    is_field = before.is_some();
+                }
+                _ => {
+                    let uses = self.grammar.uses_of(parent.node, own.field);
+                    return Hang { before, is_field, uses };
+                }
+            }
+            if before.is_none() {
+                break;
+            }
+        }
+        Hang { before, is_field, uses: None }
+    }
+
+    /// What stands before a name, as [`Mention::of`] says it.
+    fn before(&self, before: Node<'t>, kind: Before) -> &'s str {
+        let Some((root, is_root)) = self.root(before) else { return VALUE };
+        let text = self.plan.text(root);
+        if self.grammar.is_own(text) && (kind == Before::Value || text == "Self") {
+            return if is_root { OWN } else { VALUE };
+        }
+        match self.scopes.look_up(text) {
+            Known::Of(ty) if is_root => ty,
+            Known::Of(_) | Known::Bound => VALUE,
+            Known::No if kind == Before::Value && self.grammar.values_apart => VALUE,
+            Known::No => self.plan.text(before),
+        }
+    }
+
+    /// The first name of a path, and whether it is all of it; `None` for what is no path of names.
+    fn root(&self, mut node: Node<'t>) -> Option<(Node<'t>, bool)> {
+        let mut is_all = true;
+        loop {
+            let traits = self.grammar.traits_of(node);
+            if traits.is(Trait::IDENTIFIER) || traits.is(Trait::ROOT) {
+                return Some((node, is_all));
+            }
+            if let Some(field) = self.grammar.before_of(node) {
+                is_all = false;
+                node = node.child_by_field_id(field)?;
+            } else if traits.is(Trait::TYPE_ARGUMENTS) {
+                node = self.grammar.inner(node)?;
+            } else {
+                return None;
+            }
+        }
+    }
+
+    /// The type that a binding writes for its name, or builds a value of. `by` is the frame that binds.
+    fn type_of_binding(&self, name: &str, by: usize) -> Option<&'s str> {
+        if self.grammar.is_own(name) {
+            return Some(OWN);
+        }
+        let own = self.frames.len().checked_sub(1)?;
+        [own.checked_sub(1)?, by].into_iter().find_map(|at| {
+            let (ty, value) = self.grammar.typed_by(self.frames.get(at)?.node)?;
+            // Part of a pattern has another type than the whole.
+            let between = self.frames.get(at + 1..own)?;
+            let whole = between.iter().all(|frame| frame.node.named_child_count() == 1);
+            let node = self.frames.get(at).filter(|_| whole)?.node;
+            let written = node.child_by_field_id(ty).and_then(|node| self.peeled(node));
+            written.or_else(|| self.built(node.child_by_field_id(value)?))
         })
     }
 
-    /// The text of what the current node is a member of.
-    fn object(&self) -> Option<&'s str> {
-        let [.., parent, own] = self.frames.as_slice() else { return None };
-        let kind = usize::from(parent.node.kind_id());
-        let field = self.grammar.member_of.get(kind).copied().flatten()?;
-        let object = parent.node.child_by_field_name(field)?;
-        (object.id() != own.node.id()).then(|| self.plan.text(object))
+    /// The name of the type that a node writes.
+    fn peeled(&self, mut node: Node<'t>) -> Option<&'s str> {
+        loop {
+            if self.root(node).is_some() {
+                let text = self.plan.text(node);
+                let known = self.scopes.knows(text) || self.grammar.is_transparent(text);
+                return (!known).then_some(text);
+            }
+            node = self.grammar.inner(node)?;
+        }
     }
+
+    /// The name of the type of which an expression builds a value.
+    fn built(&self, mut node: Node<'t>) -> Option<&'s str> {
+        loop {
+            if let Some(function) = self.grammar.called(node) {
+                self.root(function)?;
+                return constructed(self.plan.text(function)).filter(|ty| !self.scopes.knows(ty));
+            }
+            if self.grammar.builds(node) {
+                return self.peeled(self.grammar.inner(node)?);
+            }
+            node = self.grammar.inner(node)?;
+        }
+    }
+}
+
+/// The type of what a call of `function` gives back, by habit: `T(…)`, `T::new(…)`, `T.create(…)`, `NewT(…)`.
+fn constructed(function: &str) -> Option<&str> {
+    let is_type = |path: &str| {
+        let last = path.rsplit([':', '.']).next().unwrap_or(path);
+        last.starts_with(char::is_uppercase)
+    };
+    if let Some(ty) = function.strip_prefix("New").filter(|ty| is_type(ty)) {
+        return Some(ty);
+    }
+    if is_type(function) {
+        return Some(function);
+    }
+    let ty = function.rsplit_once("::").or_else(|| function.rsplit_once('.'))?.0;
+    is_type(ty).then_some(ty)
+}
+
+/// A bound name, and the type that is written for it.
+type Bound<'s> = (&'s str, Option<&'s str>);
+
+/// What is known of a name here.
+enum Known<'s> {
+    /// It is not bound.
+    No,
+    /// It is bound, to a value of any type.
+    Bound,
+    /// It is bound to a value of this type.
+    Of(&'s str),
 }
 
 /// The names bound around the current node.
 #[derive(Default)]
 struct Scopes<'s> {
-    counts: HashMap<&'s str, u32>,
+    /// The types of each name, the innermost last.
+    types: HashMap<&'s str, Vec<Option<&'s str>>, foldhash::fast::RandomState>,
     log: Vec<&'s str>,
     /// Names that become bound when the frame of the number ends, or its body begins.
-    waiting: BTreeMap<usize, Vec<&'s str>>,
+    waiting: BTreeMap<usize, Vec<Bound<'s>>>,
     /// Names that become bound when the frame of the number ends.
     outside: BTreeMap<usize, Vec<&'s str>>,
 }
@@ -337,16 +522,24 @@ impl<'s> Scopes<'s> {
     }
 
     fn knows(&self, name: &str) -> bool {
-        self.counts.get(name).is_some_and(|count| *count > 0)
+        !matches!(self.look_up(name), Known::No)
     }
 
-    fn bind(&mut self, name: &'s str) {
-        *self.counts.entry(name).or_default() += 1;
+    fn look_up(&self, name: &str) -> Known<'s> {
+        match self.types.get(name).and_then(|types| types.last()) {
+            None => Known::No,
+            Some(None) => Known::Bound,
+            Some(Some(ty)) => Known::Of(ty),
+        }
+    }
+
+    fn bind(&mut self, name: &'s str, ty: Option<&'s str>) {
+        self.types.entry(name).or_default().push(ty);
         self.log.push(name);
     }
 
-    fn bind_after(&mut self, depth: usize, name: &'s str) {
-        self.waiting.entry(depth).or_default().push(name);
+    fn bind_after(&mut self, depth: usize, name: &'s str, ty: Option<&'s str>) {
+        self.waiting.entry(depth).or_default().push((name, ty));
     }
 
     fn bind_outside(&mut self, depth: usize, name: &'s str) {
@@ -354,24 +547,30 @@ impl<'s> Scopes<'s> {
     }
 
     fn begin_body(&mut self, depth: usize) {
-        for name in self.waiting.remove(&depth).unwrap_or_default() {
-            self.bind(name);
+        if self.waiting.is_empty() {
+            return;
+        }
+        for (name, ty) in self.waiting.remove(&depth).unwrap_or_default() {
+            self.bind(name, ty);
         }
     }
 
     /// Ends the node of the frame `depth`; its own scope, if any, is closed already.
     fn end_node(&mut self, depth: usize) {
         self.begin_body(depth);
+        if self.outside.is_empty() {
+            return;
+        }
         for name in self.outside.remove(&depth).unwrap_or_default() {
-            self.bind(name);
+            self.bind(name, None);
         }
     }
 
     fn close(&mut self, len: usize) {
         while self.log.len() > len {
             let Some(name) = self.log.pop() else { return };
-            if let Some(count) = self.counts.get_mut(name) {
-                *count = count.saturating_sub(1);
+            if let Some(types) = self.types.get_mut(name) {
+                types.pop();
             }
         }
     }

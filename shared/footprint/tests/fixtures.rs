@@ -34,6 +34,31 @@ fn markdown_writes_what_its_fixture_says() {
     run(include_str!("../src/lang/markdown/fixture.txt"));
 }
 
+#[test]
+fn toml_writes_what_its_fixture_says() {
+    run(include_str!("../src/lang/toml/fixture.txt"));
+}
+
+#[test]
+fn json_writes_what_its_fixture_says() {
+    run(include_str!("../src/lang/json/fixture.txt"));
+}
+
+#[test]
+fn yaml_writes_what_its_fixture_says() {
+    run(include_str!("../src/lang/yaml/fixture.txt"));
+}
+
+#[test]
+fn ini_writes_what_its_fixture_says() {
+    run(include_str!("../src/lang/ini/fixture.txt"));
+}
+
+#[test]
+fn go_mod_writes_what_its_fixture_says() {
+    run(include_str!("../src/lang/gomod/fixture.txt"));
+}
+
 struct Case<'a> {
     title: &'a str,
     extension: &'a str,
@@ -82,7 +107,11 @@ fn unit(resource: &Resource) -> String {
 fn writes(footprint: &FileFootprint) -> String {
     let mut out = String::new();
     for (resource, write) in &footprint.writes {
-        let notice = if write.interface { "!" } else { "" };
+        let notice = match (write.is_breaking(), write.is_noticed()) {
+            (true, _) => "!",
+            (false, true) => "~",
+            (false, false) => "",
+        };
         let reason = footprint.fallback.map(|f| format!("  {}", f.as_str())).unwrap_or_default();
         let _ = writeln!(out, "{}{notice}  {}{reason}", write.change.as_str(), unit(resource));
     }
@@ -91,8 +120,8 @@ fn writes(footprint: &FileFootprint) -> String {
 
 fn refs(footprint: &FileFootprint) -> String {
     let mut out = String::new();
-    for (resource, write) in footprint.writes.iter().filter(|(_, write)| !write.refs.is_empty()) {
-        let names: Vec<_> = write.refs.iter().map(String::as_str).collect();
+    for (resource, write) in footprint.writes.iter().filter(|(_, w)| !w.names.is_empty()) {
+        let names: Vec<_> = write.names.iter().map(|name| &**name).collect();
         let _ = writeln!(out, "{}  {}", unit(resource), names.join(" "));
     }
     out

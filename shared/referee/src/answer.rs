@@ -1,6 +1,7 @@
 //! Answers: an outcome's facts as an envelope and a report.
 
 use serde_json::json;
+use zit_footprint::Surroundings;
 use zit_model::envelope::{Command as Printed, Envelope, Line, Note, Outcome as Word};
 use zit_model::options::{Format, Options};
 use zit_model::settings::Policy;
@@ -175,11 +176,12 @@ fn render(envelope: &Envelope, format: Format) -> String {
     }
 }
 
-/// The answer to a push that was decided. `accepted` has one entry for each command that asks to land something.
+/// The answer to a push that was decided. `around` answers for the repository; `accepted` has one entry for each command that asks to land something.
 pub(crate) fn decided(
     outcome: &Outcome,
     accepted: &[(usize, Accepted)],
     absent: &[Resource],
+    around: &dyn Surroundings,
     status: Option<&Status>,
     kind: gix_hash::Kind,
 ) -> PushAnswer {
@@ -208,7 +210,7 @@ pub(crate) fn decided(
     telling.details.extend(
         absent.iter().map(|r| Line::new(format!("{} does not exist on {mainline} yet", r.shown()))),
     );
-    let (reports, envelope) = telling.finish(status);
+    let (reports, envelope) = telling.finish(around, status);
     PushAnswer {
         unpack: Ok(()),
         reports,
@@ -444,7 +446,11 @@ impl<'a> Telling<'a> {
         }
     }
 
-    fn finish(mut self, status: Option<&Status>) -> (Vec<CommandReport>, Envelope) {
+    fn finish(
+        mut self,
+        around: &dyn Surroundings,
+        status: Option<&Status>,
+    ) -> (Vec<CommandReport>, Envelope) {
         let word = |word| self.said.iter().any(|(said, _)| *said == word);
         let outcome = if word(Word::Refused) {
             Word::Refused
@@ -463,7 +469,7 @@ impl<'a> Telling<'a> {
         envelope.details = self.said.iter().map(|(_, said)| Line::new(said)).collect();
         envelope.details.extend(self.details);
         envelope.options = self.options;
-        envelope.notes = notes(self.outcome, &self.landed, &self.voice.prompt);
+        envelope.notes = notes(self.outcome, &self.landed, around, &self.voice.prompt);
         envelope.open = (
             envelope.notes.len(),
             envelope
@@ -500,7 +506,12 @@ fn nothing(already: &Already, sent: &str) -> String {
 }
 
 /// What the rules find between the work this push opened, and did not land at once, and everybody else's.
-fn notes(outcome: &Outcome, landed: &[Oid], prompt: &Prompt) -> Vec<Note> {
+fn notes(
+    outcome: &Outcome,
+    landed: &[Oid],
+    around: &dyn Surroundings,
+    prompt: &Prompt,
+) -> Vec<Note> {
     fn work(item: &OpenItem, age: Age) -> Work<'_> {
         Work {
             age,
@@ -518,7 +529,9 @@ fn notes(outcome: &Outcome, landed: &[Oid], prompt: &Prompt) -> Vec<Note> {
         .opened
         .iter()
         .filter(|item| !landed.contains(&item.head))
-        .flat_map(|item| zit_rules::evaluate(&work(item, Age::Fresh), &others, &claimed, prompt))
+        .flat_map(|item| {
+            zit_rules::evaluate(&work(item, Age::Fresh), &others, around, &claimed, prompt)
+        })
         .collect();
     notes.sort_by(|a, b| (a.severity, &a.id).cmp(&(b.severity, &b.id)));
     notes.dedup_by(|a, b| a.id == b.id);

@@ -16,6 +16,7 @@ use zit_model::resource::Part;
 use zit_model::{AgentId, Oid, Resource, trailers};
 use zit_store::{Blob, Entry, EntryMode, Kind, Objects, StoreError, TreeChange};
 
+use crate::around::Landscape;
 use crate::push::Study;
 use crate::recent::Recent;
 
@@ -49,6 +50,7 @@ pub struct Footprinter {
     files: Mutex<Recent<TreeChangeKey, Arc<FileFootprint>>>,
     pairs: Mutex<Recent<CommitPair, Arc<Footprint>>>,
     studies: Mutex<Recent<CommitPair, Study>>,
+    pub(crate) landscape: Landscape,
 }
 
 /// The base or current, where there is one, and the tip.
@@ -67,6 +69,7 @@ impl Default for Footprinter {
             files: Mutex::new(Recent::new(MAX_FILE_WRITES)),
             pairs: Mutex::new(Recent::new(MAX_PAIR_WRITES)),
             studies: Mutex::new(Recent::new(MAX_STUDY_WRITES)),
+            landscape: Landscape::default(),
         }
     }
 }
@@ -159,6 +162,25 @@ impl Footprinter {
         Ok(files.iter().any(|file| {
             file.fallback.is_some() || file.writes.keys().any(|unit| of.claim_overlaps(unit))
         }))
+    }
+
+    /// One version of a file, taken apart; `None` of a language that does not take versions apart one by one.
+    pub(crate) fn version(
+        &self,
+        objects: &Objects,
+        language: Language,
+        oid: Oid,
+    ) -> Result<Option<Arc<Carved>>, StoreError> {
+        let key = (language, FileKind::Regular, oid);
+        if let Some(known) = lock(&self.versions).get(&key) {
+            return Ok(Some(known));
+        }
+        let bytes = read(objects, FileKind::Regular, oid, false)?;
+        let side = Side { kind: FileKind::Regular, bytes: &bytes };
+        let Some(carved) = Carved::new(language, side).map(Arc::new) else { return Ok(None) };
+        let weight = carved.n_units();
+        lock(&self.versions).insert(key, Arc::clone(&carved), weight);
+        Ok(Some(carved))
     }
 
     fn files(
@@ -392,7 +414,7 @@ fn declared_reads(
 }
 
 /// A cache stays usable after a panic elsewhere: its entries are written whole.
-fn lock<T>(cache: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(cache: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

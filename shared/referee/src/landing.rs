@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bstr::ByteSlice;
-use zit_footprint::{Fallback, Footprint, Prose, conflicts};
+use zit_footprint::{Fallback, Footprint, Prose, Weight, conflicts};
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Now, Oid, Resource};
 use zit_store::journal::{Draft, Origin};
@@ -95,10 +95,12 @@ pub(crate) fn compose(
         return Ok(Composed::Ready { to: commit, footprint: mine });
     }
     let theirs = footprinter.between(&objects, base, from)?;
-    let stale: Vec<_> = conflicts(&mine, &theirs)
+    let around = footprinter.around(&objects, base);
+    let stale: Vec<_> = conflicts(&mine, &theirs, &around)
         .into_iter()
-        .filter(|conflict| conflict.prose() == Prose::Stands)
+        .filter(|conflict| conflict.weight == Weight::Refuses && conflict.prose() == Prose::Stands)
         .collect();
+    around.finish()?;
     if !stale.is_empty() {
         let landed = Landers::since(&objects, footprinter, base, from)?;
         let reasons = stale

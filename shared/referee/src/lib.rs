@@ -18,6 +18,7 @@
 
 mod actor;
 mod answer;
+mod around;
 mod carry_out;
 mod claims;
 mod clock;

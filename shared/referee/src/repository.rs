@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use bstr::{BStr, ByteSlice};
+use zit_footprint::Surroundings;
 use zit_model::document::{CLAIM_FILE, ClaimRequest};
 use zit_model::options::Options;
 use zit_model::settings::Policy;
@@ -444,7 +445,14 @@ impl Repository {
         let status = outcome.push.options.status.then(|| self.status(agent)).and_then(Result::ok);
         let absent = self.absent(&outcome).unwrap_or_default();
         let kind = self.store.hash_kind();
-        let mut answer = answer::decided(&outcome, &accepted, &absent, status.as_ref(), kind);
+        // What cannot be read makes notes less sure, and nothing else.
+        let objects = self.store.objects().ok();
+        let current = self.last_brief().current;
+        let around = objects.as_ref().map(|objects| self.footprinter.around(objects, current));
+        let unknown = zit_footprint::Unknown::default();
+        let around: &dyn Surroundings = around.as_ref().map_or(&unknown, |around| around);
+        let mut answer =
+            answer::decided(&outcome, &accepted, &absent, around, status.as_ref(), kind);
         answer.post_hooks = errand.after(&outcome, &accepted);
         answer
     }

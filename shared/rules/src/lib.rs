@@ -14,7 +14,7 @@ mod signature_clash;
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
-use zit_footprint::{Conflict, Footprint, Write, conflicts};
+use zit_footprint::{Conflict, Footprint, Surroundings, Weight, Write, conflicts};
 use zit_model::envelope::{Line, Note, Severity};
 use zit_model::{AgentId, ItemId, Prompt, RefName, Resource, quote};
 
@@ -84,18 +84,19 @@ impl Pair<'_> {
 
 /// All notes for the agent of `mine`, gravest first, then by id.
 ///
-/// `claimed` is what others hold by live claims: nobody is told to ask for that. `prompt` is what the commands in options
+/// `around` answers for the repository that the work is done in. `claimed` is what others hold by live claims: nobody is told to ask for that. `prompt` is what the commands in options
 /// are built on.
 #[must_use]
 pub fn evaluate(
     mine: &Work<'_>,
     others: &[Work<'_>],
+    around: &dyn Surroundings,
     claimed: &[&Resource],
     prompt: &Prompt,
 ) -> Vec<Note> {
     let mut problems: BTreeMap<(&'static str, Resource), Vec<Found>> = BTreeMap::new();
     for theirs in others {
-        for conflict in conflicts(mine.footprint, theirs.footprint) {
+        for conflict in conflicts(mine.footprint, theirs.footprint, around) {
             let pair = Pair { conflict: &conflict, mine, theirs };
             if let Some((rule, severity)) =
                 RULES.iter().find_map(|rule| Some((rule, (rule.find)(&pair)?)))
@@ -142,9 +143,9 @@ impl Found {
             evidence.extend(write.old_signature.as_ref().map(|s| Line::new(format!("was: {s}"))));
             evidence.extend(write.new_signature.as_ref().map(|s| Line::new(format!("now: {s}"))));
         }
-        let severity = match pair.theirs.age {
-            Age::Fresh => severity,
-            Age::Stale => Severity::Info,
+        let severity = match (pair.theirs.age, pair.conflict.weight) {
+            (Age::Fresh, Weight::Refuses) => severity,
+            (Age::Stale, _) | (_, Weight::Informs) => Severity::Info,
         };
         Self {
             severity,

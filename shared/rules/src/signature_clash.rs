@@ -12,9 +12,9 @@ pub(crate) const RULE: Rule = Rule {
         (pair.conflict.kind == ConflictKind::WriteWrite
             && pair.conflict.mine == pair.conflict.theirs
             && pair.conflict.mine.unit().is_some()
-            && mine.interface
-            && theirs.interface)
-            .then_some(Severity::Act)
+            && mine.is_noticed()
+            && theirs.is_noticed())
+        .then_some(Severity::Act)
     },
     says: |pair| {
         format!("is changing the signature of {}, and so are you", pair.conflict.theirs.shown())

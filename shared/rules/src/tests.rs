@@ -1,6 +1,6 @@
 //! What the rules find, on footprints of real sources: which rule takes a pair, what it says, and how grave it is.
 
-use zit_footprint::{FileKind, Side, compare};
+use zit_footprint::{FileKind, Side, Unknown, compare};
 use zit_model::{AgentId, ItemId, RefName};
 
 use super::*;
@@ -54,7 +54,13 @@ fn two_bodies() -> (Footprint, Footprint) {
 #[track_caller]
 fn check(mine: &Footprint, theirs: &Footprint, expected: &[&str]) {
     let team = team();
-    let notes = evaluate(&work(&team, 0, mine), &[work(&team, 1, theirs)], &[], &prompt());
+    let notes = evaluate(
+        &work(&team, 0, mine),
+        &[work(&team, 1, theirs)],
+        &Unknown::default(),
+        &[],
+        &prompt(),
+    );
     let found: Vec<String> = notes
         .iter()
         .map(|n| format!("{} {} {}", n.severity.as_str(), n.kind, n.title.as_str()))
@@ -145,7 +151,7 @@ fn work_that_has_grown_old_makes_info_notes() {
     let (mine, theirs) = two_bodies();
     let team = team();
     let old = Work { age: Age::Stale, ..work(&team, 1, &theirs) };
-    let notes = evaluate(&work(&team, 0, &mine), &[old], &[], &prompt());
+    let notes = evaluate(&work(&team, 0, &mine), &[old], &Unknown::default(), &[], &prompt());
     assert_eq!(notes[0].severity, Severity::Info);
 }
 
@@ -154,8 +160,8 @@ fn one_problem_with_two_counterparts_is_one_note_with_a_stable_id() {
     let (mine, theirs) = two_bodies();
     let team = team();
     let others = [work(&team, 1, &theirs), work(&team, 2, &theirs)];
-    let both = evaluate(&work(&team, 0, &mine), &others, &[], &prompt());
-    let one = evaluate(&work(&team, 0, &mine), &others[..1], &[], &prompt());
+    let both = evaluate(&work(&team, 0, &mine), &others, &Unknown::default(), &[], &prompt());
+    let one = evaluate(&work(&team, 0, &mine), &others[..1], &Unknown::default(), &[], &prompt());
     assert_eq!(both.len(), 1);
     assert_eq!(both[0].id, one[0].id);
     assert!(both[0].title.as_str().ends_with("(and 1 more)"), "{:?}", both[0].title);
@@ -165,7 +171,13 @@ fn one_problem_with_two_counterparts_is_one_note_with_a_stable_id() {
 fn an_option_is_a_command_that_runs_as_it_stands() {
     let (mine, theirs) = two_bodies();
     let team = team();
-    let notes = evaluate(&work(&team, 0, &mine), &[work(&team, 1, &theirs)], &[], &prompt());
+    let notes = evaluate(
+        &work(&team, 0, &mine),
+        &[work(&team, 1, &theirs)],
+        &Unknown::default(),
+        &[],
+        &prompt(),
+    );
     assert_eq!(
         options(&notes),
         [
@@ -181,6 +193,6 @@ fn nobody_is_told_to_claim_what_somebody_holds() {
     let team = team();
     let held: Resource = "a.rs".parse().unwrap();
     let others = [work(&team, 1, &theirs)];
-    let notes = evaluate(&work(&team, 0, &mine), &others, &[&held], &prompt());
+    let notes = evaluate(&work(&team, 0, &mine), &others, &Unknown::default(), &[&held], &prompt());
     assert_eq!(options(&notes), ["git fetch origin refs/heads/topic"]);
 }

@@ -97,7 +97,7 @@ fn an_accept_of_what_has_landed_changes_nothing() {
 fn a_change_that_relies_on_a_changed_signature_is_refused_and_lands_by_the_printed_command() {
     let world = World::new();
     let price = "pub fn price(a: u32) -> u32 {\n    a\n}\n";
-    let total = "pub fn total() -> u32 {\n    0\n}\n";
+    let total = "use crate::price::price;\n\npub fn total() -> u32 {\n    0\n}\n";
     let bare =
         server::seeded(&world, "repo.git", &[("src/price.rs", price), ("src/total.rs", total)]);
     let server = Server::start(&world);
@@ -105,7 +105,7 @@ fn a_change_that_relies_on_a_changed_signature_is_refused_and_lands_by_the_print
         ["a1", "a2"].map(|agent| world.git().clone_of(&server.seat(agent, "repo.git"), agent));
     let price = "pub fn price(a: u32, tax: u32) -> u32 {\n    a + tax\n}\n";
     first.commit("Add a tax", &[("src/price.rs", price)]);
-    let total = "pub fn total() -> u32 {\n    price(1)\n}\n";
+    let total = "use crate::price::price;\n\npub fn total() -> u32 {\n    price(1)\n}\n";
     let change = second.commit("Use the price", &[("src/total.rs", total)]);
     first.ok(["push", "--quiet", "origin", "HEAD:refs/for/main"]);
     let run = second.fails(["push", "origin", "HEAD:refs/for/main"]).says("src/price.rs#price");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use zit_footprint::{Conflict, ConflictKind};
+use zit_footprint::{Because, Conflict, ConflictKind, Weight};
 use zit_model::{AgentId, Oid, Prompt, RefName, Resource};
 use zit_store::RefusedUpdate;
 
@@ -56,8 +56,9 @@ fn refusals() -> Vec<Refusal> {
     let agent = || AgentId::new("ada").unwrap();
     let (name, why) = (branch(), || "why".to_owned());
     let bad = |text: &[u8]| Resource::decode(text, &|_| false).unwrap_err();
+    let (weight, because) = (Weight::Refuses, Because::Overlap);
     let conflict =
-        Conflict { kind: ConflictKind::WriteWrite, mine: file(), theirs: file(), name: None };
+        Conflict { kind: ConflictKind::WriteWrite, mine: file(), theirs: file(), weight, because };
     let mut refusals = vec![
         Refusal::BadName { why: why() },
         Refusal::UnknownRef,

@@ -49,7 +49,7 @@ fn a_change_that_relies_on_an_interface_that_changed_is_stale() {
     let wider = source("1", "2").replace("one() -> u32", "one() -> u64");
     let text = refused(
         &[("src/a.rs", &wider)],
-        ("x", &[("src/b.rs", "pub fn three() -> u32 {\n    one()\n}\n")]),
+        ("x", &[("src/b.rs", "use crate::a::one;\n\npub fn three() -> u32 {\n    one()\n}\n")]),
         "stale: src/a.rs#one was written by \"Linus\"",
     );
     assert!(text.contains("your src/b.rs#three relies on src/a.rs#one, which changed"), "{text}");
@@ -59,7 +59,7 @@ fn a_change_that_relies_on_an_interface_that_changed_is_stale() {
 fn a_change_of_an_interface_that_what_landed_relies_on_is_stale() {
     let wider = source("1", "2").replace("one() -> u32", "one() -> u64");
     let text = refused(
-        &[("src/b.rs", "pub fn three() -> u32 {\n    one()\n}\n")],
+        &[("src/b.rs", "use crate::a::one;\n\npub fn three() -> u32 {\n    one()\n}\n")],
         ("x", &[("src/a.rs", &wider)]),
         "stale: src/b.rs#three was written by \"Linus\"",
     );
@@ -79,7 +79,7 @@ fn a_declared_read_of_what_landed_is_stale() {
 fn a_body_that_changed_behind_its_interface_makes_nobody_stale() {
     let (world, base) = World::new();
     let landed = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
-    let caller = "pub fn three() -> u32 {\n    one()\n}\n";
+    let caller = "use crate::a::one;\n\npub fn three() -> u32 {\n    one()\n}\n";
     let change = world.commit(Some(base), &[("src/b.rs", caller)]);
     world.push("ada", &[accept(landed)], &[]).ok();
     world.push("bob", &[accept(change)], &[]).ok();

@@ -2,11 +2,15 @@
 //!
 //! In a group that counts with `iota` or repeats values, a constant's place in the group is part of it.
 
+mod shape;
+
 use tree_sitter::Node;
 
-use super::{BindingRow, Binds, Grammar, Table, Trait};
+use super::{BindingRow, Binds, Grammar, Link, Names, Table, Trait};
 use crate::{
-    plan::{Above, Item, Plan, Tag},
+    plan::{Above, Item, Plan, Tag, children_by_field},
+    reference::{Import, Source},
+    shape::{Habits, Uses},
     unit::{Order, Repeat},
 };
 
@@ -20,9 +24,17 @@ pub(super) fn table() -> Table {
         language: tree_sitter_go::LANGUAGE.into(),
         kinds: KINDS,
         binds: BINDS,
-        member_of: &[("selector_expression", "operand")],
+        names: NAMES,
         order: Order::Counts,
+        habits: Habits {
+            fields_in_order: true,
+            fields_may_be_left_out: true,
+            structural: true,
+            ..Habits::NONE
+        },
         carve,
+        note,
+        is_exhaustive: |_, _| false,
     }
 }
 
@@ -51,7 +63,12 @@ const KINDS: &[(Trait, &[&str])] = &[
         ],
     ),
     (Trait::IDENTIFIER, &["identifier", "type_identifier", "package_identifier"]),
+    (Trait::TYPE_NAME, &["type_identifier"]),
     (Trait::MEMBER, &["field_identifier"]),
+    (Trait::IMPORT, &["import_spec"]),
+    (Trait::TYPE_ARGUMENTS, &["generic_type"]),
+    (Trait::BUILDS, &["composite_literal"]),
+    (Trait::CALLS, &["call_expression"]),
     (
         Trait::STATEMENT,
         &[
@@ -92,9 +109,41 @@ const BINDS: &[BindingRow] = &[
     ("const_spec", "name", Binds::After),
     ("range_clause", "left", Binds::After),
     ("type_switch_statement", "alias", Binds::Now),
-    ("keyed_element", "key", Binds::Never),
     ("type_spec", "name", Binds::Outside),
 ];
+
+const NAMES: Names = Names {
+    links: &[
+        ("selector_expression", "field", Link::Member("operand")),
+        ("qualified_type", "name", Link::Path("package")),
+        ("generic_type", "type", Link::Wrap),
+        ("literal_element", "", Link::Wrap),
+        ("keyed_element", "key", Link::Field("composite_literal", "type")),
+    ],
+    uses: &[
+        ("call_expression", "function", Uses::CALL),
+        ("composite_literal", "type", Uses::CONSTRUCT),
+    ],
+    uses_inside: &[("type_elem", "*", Uses::EXTEND)],
+    typed: &[
+        ("parameter_declaration", "type", ""),
+        ("var_spec", "type", "value"),
+        ("short_var_declaration", "", "right"),
+    ],
+    around: &[
+        ("pointer_type", ""),
+        ("generic_type", "type"),
+        ("expression_list", ""),
+        ("unary_expression", "operand"),
+        ("parenthesized_expression", ""),
+        ("composite_literal", "type"),
+        ("call_expression", "function"),
+    ],
+    own: &[],
+    transparent: &[],
+    values_apart: false,
+    constructor: "",
+};
 
 const ABOVE: Above = Above { comments: &["comment"], attributes: &[] };
 
@@ -103,14 +152,15 @@ fn carve(plan: &mut Plan<'_>, root: Node<'_>) {
         "import_declaration" => Some(imports(plan, node)),
         "function_declaration" => {
             let name = plan.field(node, "name").filter(|name| *name != "_")?;
-            let fragment = plan.unit(node, Item::new(name, Repeat::Number));
+            let shape = shape::function(plan, node);
+            let fragment = plan.unit(node, Item::new(name, Repeat::Number, shape));
             plan.declares(node, "name");
             Some(fragment)
         }
         "method_declaration" => {
             let receiver = receiver(plan, node)?;
             let name = plan.field(node, "name")?;
-            let item = Item::member(receiver, receiver, name, Repeat::Number);
+            let item = Item::member(receiver, name, Repeat::Number, shape::function(plan, node));
             let fragment = plan.unit(node, item);
             plan.declares(node, "name");
             Some(fragment)
@@ -143,6 +193,9 @@ fn group(plan: &mut Plan<'_>, declaration: Node<'_>) -> Option<usize> {
         if let Some(fragment) = fragment {
             let prefix = if counts { format!("const {place}") } else { keyword.to_owned() };
             plan.prefix(fragment, &prefix, keyword);
+            if counts {
+                plan.value_depends_on(fragment, &prefix);
+            }
         } else {
             // `_` declares nothing that has a name.
             plan.tag(spec, Tag::Unit(crate::plan::MODULE));
@@ -154,13 +207,14 @@ fn group(plan: &mut Plan<'_>, declaration: Node<'_>) -> Option<usize> {
 }
 
 fn spec_unit(plan: &mut Plan<'_>, spec: Node<'_>) -> Option<usize> {
-    let mut cursor = spec.walk();
-    let fields: Vec<Node<'_>> = spec
-        .children_by_field_name("name", &mut cursor)
-        .filter(|name| name.is_named() && plan.text(*name) != "_")
-        .collect();
-    let (first, others) = fields.split_first()?;
-    let fragment = plan.unit(spec, Item::new(plan.text(*first), Repeat::Number));
+    let names = children_by_field(spec, "name");
+    let names: Vec<_> = names.into_iter().filter(|name| plan.text(*name) != "_").collect();
+    let (first, others) = names.split_first()?;
+    let shape = match spec.kind() {
+        "const_spec" | "var_spec" => shape::value(plan, spec),
+        _ => shape::ty(plan, spec),
+    };
+    let fragment = plan.unit(spec, Item::new(plan.text(*first), Repeat::Number, shape));
     plan.tag(*first, Tag::Name);
     for other in others {
         plan.tag(*other, Tag::Name);
@@ -210,13 +264,24 @@ fn imports(plan: &mut Plan<'_>, declaration: Node<'_>) -> usize {
             plan.tag(child, Tag::Glue);
         }
         for spec in specs.into_iter().filter(|spec| spec.kind() == "import_spec") {
-            let path = plan.field(spec, "path").unwrap_or_default().trim_matches(['"', '`']);
-            plan.imported.extend(plan.field(spec, "name").or_else(|| package_name(path)));
             let fragment = plan.import(spec);
             first.get_or_insert(fragment);
         }
     }
     first.unwrap_or(crate::plan::MODULE)
+}
+
+/// Notes what an import spec binds.
+fn note(plan: &mut Plan<'_>, spec: Node<'_>) {
+    let path = plan.field(spec, "path").unwrap_or_default().trim_matches(['"', '`']);
+    let source = Source::Package(path.into());
+    match plan.field(spec, "name").or_else(|| package_name(path)) {
+        Some(".") => plan.imports.globs.push(source),
+        Some("_") | None => {}
+        Some(name) => {
+            plan.imports.names.insert(name.into(), Import { source, name: None });
+        }
+    }
 }
 
 /// The name a package most likely has: its path's last component that is not a version.

@@ -4,11 +4,15 @@
 //! A block's start and end count as tokens. Docstrings are documentation. Code under `if` or `try` at the top
 //! level is code outside symbols.
 
+mod imports;
+mod shape;
+
 use tree_sitter::Node;
 
-use super::{BindingRow, Binds, Grammar, Table, Trait};
+use super::{BindingRow, Binds, Grammar, Link, Names, Table, Trait};
 use crate::{
-    plan::{Above, Item, MODULE, Plan, Tag},
+    plan::{Above, Item, MODULE, Plan, Tag, children},
+    shape::{Habits, Shape, Uses},
     unit::{Order, Repeat},
 };
 
@@ -22,9 +26,12 @@ pub(super) fn table() -> Table {
         language: tree_sitter_python::LANGUAGE.into(),
         kinds: KINDS,
         binds: BINDS,
-        member_of: &[("attribute", "object")],
+        names: NAMES,
         order: Order::Counts,
+        habits: Habits { fields_in_order: true, ..Habits::NONE },
         carve,
+        note: imports::note,
+        is_exhaustive: |_, _| false,
     }
 }
 
@@ -45,6 +52,9 @@ const KINDS: &[(Trait, &[&str])] = &[
         ],
     ),
     (Trait::IDENTIFIER, &["identifier"]),
+    (Trait::IMPORT, &["import_statement", "import_from_statement"]),
+    (Trait::TYPE_ARGUMENTS, &["type", "generic_type", "dotted_name"]),
+    (Trait::CALLS, &["call"]),
     (Trait::BLOCK, &["block"]),
     (
         Trait::STATEMENT,
@@ -84,6 +94,41 @@ const BINDS: &[BindingRow] = &[
     ("class_definition", "name", Binds::Outside),
 ];
 
+const NAMES: Names = Names {
+    links: &[
+        ("attribute", "attribute", Link::Member("object")),
+        ("generic_type", "", Link::Wrap),
+        ("dotted_name", "", Link::Wrap),
+    ],
+    uses: &[
+        ("call", "function", Uses::CALL),
+        ("type", "", Uses::TYPE),
+        ("decorator", "", Uses::CALL),
+    ],
+    uses_inside: &[
+        ("class_definition", "superclasses", Uses::EXTEND),
+        ("import_statement", "*", Uses::IMPORT),
+        ("import_from_statement", "*", Uses::IMPORT),
+    ],
+    typed: &[
+        ("typed_parameter", "type", ""),
+        ("typed_default_parameter", "type", ""),
+        ("assignment", "type", "right"),
+    ],
+    around: &[
+        ("type", ""),
+        ("generic_type", ""),
+        ("dotted_name", ""),
+        ("call", "function"),
+        ("await", ""),
+        ("parenthesized_expression", ""),
+    ],
+    own: &["self", "cls"],
+    transparent: &[],
+    values_apart: false,
+    constructor: "__init__",
+};
+
 const ABOVE: Above = Above { comments: &["comment"], attributes: &[] };
 
 fn carve(plan: &mut Plan<'_>, root: Node<'_>) {
@@ -91,14 +136,13 @@ fn carve(plan: &mut Plan<'_>, root: Node<'_>) {
     let mut classes = Vec::new();
     plan.sweep(root, &ABOVE, |plan, node| match node.kind() {
         "import_statement" | "import_from_statement" | "future_import_statement" => {
-            imported_names(plan, node);
             Some(plan.import(node))
         }
         "expression_statement" => assignment(plan, node),
         "type_alias_statement" => {
             let left = node.child_by_field_name("left")?;
             let name = plan.text(left).split('[').next().unwrap_or_default().trim();
-            Some(plan.unit(node, Item::new(name, Repeat::Number)))
+            Some(plan.unit(node, Item::new(name, Repeat::Number, Shape::default())))
         }
         _ => {
             let (fragment, definition) = definition(plan, node, None)?;
@@ -126,7 +170,8 @@ fn assignment(plan: &mut Plan<'_>, node: Node<'_>) -> Option<usize> {
     let assignment = node.named_child(0).filter(|child| child.kind() == "assignment")?;
     let left = assignment.child_by_field_name("left").filter(|left| left.kind() == "identifier")?;
     let name = plan.text(left);
-    let fragment = plan.unit(node, Item::new(name, Repeat::Merge));
+    let shape = shape::value(plan, assignment);
+    let fragment = plan.unit(node, Item::new(name, Repeat::Merge, shape));
     plan.tag(left, Tag::Name);
     Some(fragment)
 }
@@ -140,11 +185,15 @@ fn definition<'t>(
     let definition = undecorated(node)?;
     let name = plan.field(definition, "name")?;
     let (suffix, repeat) = decoration(plan, node, name);
-    let mut item = match class {
-        Some(class) => Item::member(class, class, name, repeat),
-        None => Item::new(name, repeat),
+    let shape = match definition.kind() {
+        "class_definition" => shape::class(plan, definition),
+        _ => shape::function(plan, definition, class.is_some() && !is_static(plan, node)),
     };
-    item.name.push_str(suffix);
+    let mut item = match class {
+        Some(class) => Item::member(class, name, repeat, shape),
+        None => Item::new(name, repeat, shape),
+    };
+    item.unit.push_str(suffix);
     let fragment = plan.unit(node, item);
     plan.declares(definition, "name");
     let mut cursor = node.walk();
@@ -155,6 +204,13 @@ fn definition<'t>(
         docstring(plan, body, fragment);
     }
     Some((fragment, definition))
+}
+
+/// Whether a method is not called on anything.
+fn is_static(plan: &Plan<'_>, node: Node<'_>) -> bool {
+    children(node).any(|child| {
+        child.kind() == "decorator" && plan.text(child).trim_start_matches('@') == "staticmethod"
+    })
 }
 
 fn undecorated(node: Node<'_>) -> Option<Node<'_>> {
@@ -190,18 +246,5 @@ fn docstring(plan: &mut Plan<'_>, block: Node<'_>, fragment: usize) {
         && node.named_child(0).is_some_and(|child| child.kind() == "string")
     {
         plan.tag(node, Tag::Docs(fragment));
-    }
-}
-
-/// Notes the names that an import binds to modules, or to what may be modules.
-fn imported_names(plan: &mut Plan<'_>, node: Node<'_>) {
-    let mut cursor = node.walk();
-    let names: Vec<_> = node.children_by_field_name("name", &mut cursor).collect();
-    for name in names {
-        let bound = match name.kind() {
-            "aliased_import" => plan.field(name, "alias"),
-            _ => plan.text(name).split('.').next(),
-        };
-        plan.imported.extend(bound);
     }
 }

@@ -3,11 +3,15 @@
 //!
 //! An `impl` block's header joins its type, unless it is `impl Type` without bounds, which says nothing.
 
+mod imports;
+mod shape;
+
 use tree_sitter::Node;
 
-use super::{BindingRow, Binds, Grammar, Table, Trait, work_off};
+use super::{BindingRow, Binds, Grammar, Link, Names, Table, Trait, work_off};
 use crate::{
-    plan::{Above, Item, MODULE, Plan, Tag, one_line},
+    plan::{Above, Item, MODULE, Plan, Role, Tag, named_children, one_line},
+    shape::{Habits, Shape, Uses},
     unit::{Order, Repeat},
 };
 
@@ -21,9 +25,12 @@ pub(super) fn table() -> Table {
         language: tree_sitter_rust::LANGUAGE.into(),
         kinds: KINDS,
         binds: BINDS,
-        member_of: &[],
+        names: NAMES,
         order: Order::Free,
+        habits: Habits { exhaustive: true, ..Habits::NONE },
         carve,
+        note: imports::note,
+        is_exhaustive,
     }
 }
 
@@ -52,6 +59,14 @@ const KINDS: &[(Trait, &[&str])] = &[
         ],
     ),
     (Trait::IDENTIFIER, &["identifier", "type_identifier", "shorthand_field_identifier"]),
+    (Trait::TYPE_NAME, &["type_identifier"]),
+    (Trait::MEMBER, &["field_identifier"]),
+    (Trait::ROOT, &["self", "crate", "super"]),
+    (Trait::TYPE_ARGUMENTS, &["generic_type", "generic_function", "generic_type_with_turbofish"]),
+    (Trait::IMPORT, &["use_declaration", "extern_crate_declaration"]),
+    (Trait::BUILDS, &["struct_expression"]),
+    (Trait::CALLS, &["call_expression"]),
+    (Trait::ALTERNATIVES, &["match_block"]),
     (Trait::CASED, &["identifier"]),
     (Trait::SILENT, &["lifetime", "label", "attribute_item", "inner_attribute_item"]),
     (Trait::MENTIONS, &["scoped_identifier", "scoped_type_identifier", "generic_type"]),
@@ -80,15 +95,76 @@ const BINDS: &[BindingRow] = &[
     ("static_item", "name", Binds::Outside),
 ];
 
+const NAMES: Names = Names {
+    links: &[
+        ("scoped_identifier", "name", Link::Path("path")),
+        ("scoped_type_identifier", "name", Link::Path("path")),
+        ("field_expression", "field", Link::Member("value")),
+        ("field_initializer", "field", Link::Field("struct_expression", "name")),
+        ("shorthand_field_initializer", "", Link::Field("struct_expression", "name")),
+        ("field_pattern", "name", Link::Field("struct_pattern", "type")),
+        ("generic_function", "function", Link::Wrap),
+        ("generic_type", "type", Link::Wrap),
+        ("generic_type_with_turbofish", "type", Link::Wrap),
+    ],
+    uses: &[
+        ("call_expression", "function", Uses::CALL),
+        ("macro_invocation", "macro", Uses::CALL),
+        ("struct_expression", "name", Uses::CONSTRUCT),
+        ("impl_item", "trait", Uses::EXTEND),
+    ],
+    uses_inside: &[
+        ("use_declaration", "argument", Uses::IMPORT),
+        ("trait_item", "bounds", Uses::EXTEND),
+        ("match_arm", "pattern", Uses::MATCH),
+    ],
+    typed: &[("parameter", "type", ""), ("let_declaration", "type", "value")],
+    around: &[
+        ("reference_type", "type"),
+        ("generic_type", "type"),
+        ("generic_type_with_turbofish", "type"),
+        ("generic_function", "function"),
+        ("dynamic_type", "trait"),
+        ("abstract_type", "trait"),
+        ("reference_expression", "value"),
+        ("try_expression", ""),
+        ("await_expression", ""),
+        ("parenthesized_expression", ""),
+        ("struct_expression", "name"),
+        ("call_expression", "function"),
+    ],
+    own: &["self", "Self"],
+    transparent: &["Box", "Rc", "Arc", "Cow", "Ref", "RefMut", "MutexGuard", "Pin"],
+    values_apart: true,
+    constructor: "",
+};
+
+/// Whether every alternative is named: no arm takes whatever is left.
+fn is_exhaustive(plan: &Plan<'_>, block: Node<'_>) -> bool {
+    let mut patterns = named_children(block).filter_map(|arm| arm.child_by_field_name("pattern"));
+    patterns.all(|pattern| {
+        let text = plan.text(pattern);
+        let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        !is_name || text.starts_with(char::is_uppercase)
+    })
+}
+
 const ABOVE: Above =
     Above { comments: &["line_comment", "block_comment"], attributes: &["attribute_item"] };
 
 /// A list of items, and what they are in.
 struct List<'t> {
     items: Node<'t>,
-    /// What their names begin with: nothing, or `module::`.
-    prefix: String,
+    /// The modules of the file that they are in, outermost first.
+    inline: Vec<String>,
     within: Within,
+}
+
+impl List<'_> {
+    /// What the names of units begin with: nothing, or `module::`.
+    fn prefix(&self) -> String {
+        self.inline.iter().fold(String::new(), |prefix, name| prefix + name + "::")
+    }
 }
 
 enum Within {
@@ -99,15 +175,15 @@ enum Within {
 }
 
 fn carve(plan: &mut Plan<'_>, root: Node<'_>) {
-    let first = List { items: root, prefix: String::new(), within: Within::Module };
+    let first = List { items: root, inline: Vec::new(), within: Within::Module };
     work_off(first, |list, todo| {
         if matches!(list.within, Within::Module) {
             inner_docs(plan, list.items);
         }
         plan.sweep(list.items, &ABOVE, |plan, node| match &list.within {
-            Within::Module => item(plan, node, &list.prefix, todo),
-            Within::Impl(ty, suffix) => member(plan, node, &list.prefix, ty, suffix),
-            Within::Trait(name) => member(plan, node, &list.prefix, name, ""),
+            Within::Module => item(plan, node, &list, todo),
+            Within::Impl(ty, suffix) => member(plan, node, &list, ty, suffix),
+            Within::Trait(name) => member(plan, node, &list, name, ""),
         });
     });
 }
@@ -128,15 +204,16 @@ fn inner_docs(plan: &mut Plan<'_>, root: Node<'_>) {
 fn item<'t>(
     plan: &mut Plan<'_>,
     node: Node<'t>,
-    prefix: &str,
+    list: &List<'t>,
     todo: &mut Vec<List<'t>>,
 ) -> Option<usize> {
+    let inline = &list.inline;
     let repeat = match node.kind() {
         "use_declaration" | "extern_crate_declaration" => return Some(plan.import(node)),
-        "impl_item" => return implementation(plan, node, prefix, todo),
+        "impl_item" => return implementation(plan, node, list, todo),
         "foreign_mod_item" => {
             if let Some(items) = node.child_by_field_name("body") {
-                todo.push(List { items, prefix: prefix.to_owned(), within: Within::Module });
+                todo.push(List { items, inline: inline.clone(), within: Within::Module });
             }
             return None;
         }
@@ -150,20 +227,24 @@ fn item<'t>(
         _ => return None,
     };
     let name = plan.field(node, "name").filter(|name| *name != "_")?;
-    let mut unit = Item::new(name, repeat);
-    unit.name = format!("{prefix}{name}");
+    let mut unit = Item::new(name, repeat, shape::of(plan, node));
+    unit.unit = format!("{}{name}", list.prefix());
+    unit.inline = inline.join("/");
     let fragment = plan.unit(node, unit);
     plan.declares(node, "name");
+    if node.kind() == "mod_item" && inline.is_empty() {
+        plan.imports.children.push(name.into());
+    }
     if let Some(items) = node.child_by_field_name("body") {
         match node.kind() {
             "mod_item" => todo.push(List {
                 items,
-                prefix: format!("{prefix}{name}::"),
+                inline: inline.iter().cloned().chain([name.to_owned()]).collect(),
                 within: Within::Module,
             }),
             "trait_item" => todo.push(List {
                 items,
-                prefix: prefix.to_owned(),
+                inline: inline.clone(),
                 within: Within::Trait(name.to_owned()),
             }),
             _ => {}
@@ -175,16 +256,19 @@ fn item<'t>(
 fn implementation<'t>(
     plan: &mut Plan<'_>,
     node: Node<'t>,
-    prefix: &str,
+    list: &List<'t>,
     todo: &mut Vec<List<'t>>,
 ) -> Option<usize> {
     let name = type_name(plan, node.child_by_field_name("type")?);
-    let mut unit = Item::new(&name, Repeat::Merge);
-    unit.name = format!("{prefix}{name}");
-    let fragment = plan.unit(node, unit);
     let implemented = node.child_by_field_name("trait");
+    let says = implemented.is_some() || has_bounds(node);
+    let shape = if says { shape::of(plan, node) } else { Shape::default() };
+    let mut unit = Item::new(&name, Repeat::Merge, shape);
+    unit.unit = format!("{}{name}", list.prefix());
+    unit.inline = list.inline.join("/");
+    let fragment = plan.unit(node, unit);
     let suffix = implemented.map(|node| format!("@{}", trait_name(plan, node)));
-    let silent = suffix.is_none() && !has_bounds(node);
+    let silent = !says;
     let mut cursor = node.walk();
     for child in node.children(&mut cursor).filter(|child| child.kind() != "declaration_list") {
         if silent {
@@ -197,7 +281,7 @@ fn implementation<'t>(
             plan.tag(brace, Tag::Glue);
         }
         let within = Within::Impl(name, suffix.unwrap_or_default());
-        todo.push(List { items, prefix: prefix.to_owned(), within });
+        todo.push(List { items, inline: list.inline.clone(), within });
     }
     Some(fragment)
 }
@@ -221,21 +305,24 @@ fn has_bounds(node: Node<'_>) -> bool {
 fn member(
     plan: &mut Plan<'_>,
     node: Node<'_>,
-    prefix: &str,
+    list: &List<'_>,
     ty: &str,
     suffix: &str,
 ) -> Option<usize> {
-    let in_trait = suffix.is_empty() && in_trait(node);
     let required = match node.kind() {
         "function_item" | "type_item" => false,
-        "function_signature_item" | "associated_type" => in_trait,
-        "const_item" => in_trait && node.child_by_field_name("value").is_none(),
+        "function_signature_item" | "associated_type" => true,
+        "const_item" => node.child_by_field_name("value").is_none(),
         _ => return None,
     };
     let name = plan.field(node, "name").filter(|name| *name != "_")?;
-    let mut unit = Item::member(&format!("{prefix}{ty}"), ty, name, Repeat::Number);
-    unit.name.push_str(suffix);
-    unit.required = required;
+    let mut unit = Item::member(ty, name, Repeat::Number, shape::of(plan, node));
+    unit.unit = format!("{}{}{suffix}", list.prefix(), unit.unit);
+    unit.inline = list.inline.join("/");
+    if suffix.is_empty() && in_trait(node) {
+        unit.role = if required { Role::Required } else { Role::Provided };
+        unit.shape.visibility = 3;
+    }
     let fragment = plan.unit(node, unit);
     plan.declares(node, "name");
     Some(fragment)

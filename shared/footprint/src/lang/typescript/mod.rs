@@ -4,11 +4,15 @@
 //! A default export without a name is the unit `default`. `export … from` is an import. Semicolons that only
 //! end statements do not count; where statements end does.
 
+mod imports;
+mod shape;
+
 use tree_sitter::Node;
 
-use super::{BindingRow, Binds, Grammar, Table, Trait};
+use super::{BindingRow, Binds, Grammar, Link, Names, Table, Trait};
 use crate::{
-    plan::{Above, Item, Plan, Tag, one_line},
+    plan::{Above, Item, Plan, Role, Tag, children, one_line},
+    shape::{Form, Habits, Uses},
     unit::{Order, Repeat},
 };
 
@@ -34,9 +38,12 @@ fn table(
         language,
         kinds,
         binds: BINDS,
-        member_of: &[("member_expression", "object"), ("nested_type_identifier", "module")],
+        names: NAMES,
         order: Order::Counts,
+        habits: Habits { structural: true, variants_in_order: true, ..Habits::NONE },
         carve,
+        note: imports::note,
+        is_exhaustive: |_, _| false,
     }
 }
 
@@ -87,7 +94,13 @@ const KINDS: &[(Trait, &[&str])] = &[
             "shorthand_property_identifier_pattern",
         ],
     ),
-    (Trait::MEMBER, &["property_identifier"]),
+    (Trait::TYPE_NAME, &["type_identifier"]),
+    (Trait::MEMBER, &["property_identifier", "private_property_identifier"]),
+    (Trait::ROOT, &["this"]),
+    (Trait::TYPE_ARGUMENTS, &["generic_type"]),
+    (Trait::IMPORT, &["import_statement", "export_statement", "variable_declarator"]),
+    (Trait::BUILDS, &["new_expression"]),
+    (Trait::CALLS, &["call_expression"]),
     (
         Trait::STATEMENT,
         &[
@@ -132,15 +145,52 @@ const BINDS: &[BindingRow] = &[
     ("mapped_type_clause", "name", Binds::Now),
 ];
 
+const NAMES: Names = Names {
+    links: &[
+        ("member_expression", "property", Link::Member("object")),
+        ("nested_type_identifier", "name", Link::Path("module")),
+        ("nested_identifier", "property", Link::Path("object")),
+        ("generic_type", "name", Link::Wrap),
+    ],
+    uses: &[
+        ("call_expression", "function", Uses::CALL),
+        ("new_expression", "constructor", Uses::CONSTRUCT),
+        ("jsx_opening_element", "name", Uses::CALL),
+        ("jsx_self_closing_element", "name", Uses::CALL),
+    ],
+    uses_inside: &[
+        ("class_heritage", "", Uses::EXTEND),
+        ("extends_type_clause", "type", Uses::EXTEND),
+        ("import_statement", "*", Uses::IMPORT),
+        ("export_statement", "", Uses::IMPORT),
+    ],
+    typed: &[
+        ("required_parameter", "type", ""),
+        ("optional_parameter", "type", ""),
+        ("variable_declarator", "type", "value"),
+    ],
+    around: &[
+        ("type_annotation", ""),
+        ("generic_type", "name"),
+        ("parenthesized_expression", ""),
+        ("await_expression", ""),
+        ("non_null_expression", ""),
+        ("as_expression", ""),
+        ("new_expression", "constructor"),
+        ("call_expression", "function"),
+    ],
+    own: &["this"],
+    transparent: &[],
+    values_apart: false,
+    constructor: "constructor",
+};
+
 const ABOVE: Above = Above { comments: &["comment"], attributes: &["decorator"] };
 
 fn carve(plan: &mut Plan<'_>, root: Node<'_>) {
     let mut classes = Vec::new();
     plan.sweep(root, &ABOVE, |plan, node| match node.kind() {
-        "import_statement" => {
-            imported_names(plan, node);
-            Some(plan.import(node))
-        }
+        "import_statement" => Some(plan.import(node)),
         "export_statement" if node.child_by_field_name("source").is_some() => {
             Some(plan.import(node))
         }
@@ -187,8 +237,13 @@ fn declaration<'t>(
         _ => return None,
     }
     let name = plan.field(node, "name").unwrap_or("default").trim_matches(['"', '\'']);
-    let fragment = plan.unit(outer, Item::new(name, Repeat::Merge));
+    let mut shape = shape::of(plan, node);
+    shape.visibility = visibility(outer);
+    let fragment = plan.unit(outer, Item::new(name, Repeat::Merge, shape));
     plan.declares(node, "name");
+    if is_default(outer) {
+        plan.is_default(fragment);
+    }
     class_parts(plan, outer, node, fragment, name, classes);
     Some(fragment)
 }
@@ -225,7 +280,12 @@ fn default_export<'t>(
         return None;
     }
     let name = plan.field(value, "name").filter(|_| value.kind() == "class").unwrap_or("default");
-    let fragment = plan.unit(outer, Item::new(name, Repeat::Merge));
+    let mut shape = shape::of(plan, value);
+    if shape.form == Form::Opaque {
+        shape.value = plan.tokens(value);
+    }
+    let fragment = plan.unit(outer, Item::new(name, Repeat::Merge, shape));
+    plan.is_default(fragment);
     class_parts(plan, outer, value, fragment, name, classes);
     Some(fragment)
 }
@@ -243,7 +303,9 @@ fn declarators(plan: &mut Plan<'_>, outer: Node<'_>, node: Node<'_>) -> Option<u
     for declarator in declarators {
         let names = bound_names(declarator.child_by_field_name("name")?);
         let (name, others) = names.split_first()?;
-        let fragment = plan.unit(declarator, Item::new(plan.text(*name), Repeat::Merge));
+        let mut shape = shape::of(plan, declarator);
+        shape.visibility = visibility(outer);
+        let fragment = plan.unit(declarator, Item::new(plan.text(*name), Repeat::Merge, shape));
         plan.prefix(fragment, &keywords, &keywords);
         plan.tag(*name, Tag::Name);
         for other in others {
@@ -277,10 +339,21 @@ fn bound_names(pattern: Node<'_>) -> Vec<Node<'_>> {
     names
 }
 
+/// Whether a declaration is exported.
+fn visibility(outer: Node<'_>) -> u8 {
+    u8::from(outer.kind() == "export_statement") * 2
+}
+
+fn is_default(outer: Node<'_>) -> bool {
+    outer.kind() == "export_statement" && children(outer).any(|child| child.kind() == "default")
+}
+
+/// Whether a value is a function.
+fn is_function(node: Node<'_>) -> bool {
+    matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function")
+}
+
 fn member(plan: &mut Plan<'_>, node: Node<'_>, class: &str) -> Option<usize> {
-    let is_function = |node: Node<'_>| {
-        matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function")
-    };
     match node.kind() {
         "method_definition" | "method_signature" | "abstract_method_signature" => {}
         "public_field_definition" if node.child_by_field_name("value").is_some_and(is_function) => {
@@ -291,31 +364,16 @@ fn member(plan: &mut Plan<'_>, node: Node<'_>, class: &str) -> Option<usize> {
     let mut cursor = node.walk();
     let is_setter = node.children(&mut cursor).any(|child| child.kind() == "set");
     let suffix = if is_setter { "@set" } else { "" };
-    let mut item = Item::member(class, class, &format!("{name}{suffix}"), Repeat::Merge);
-    item.required = node.kind() == "abstract_method_signature";
+    let function = node.child_by_field_name("value").unwrap_or(node);
+    let mut item = Item::member(class, &name, Repeat::Merge, shape::of(plan, function));
+    item.unit.push_str(suffix);
+    if node.kind() == "abstract_method_signature" {
+        item.role = Role::Required;
+    }
     let fragment = plan.unit(node, item);
     let mut cursor = node.walk();
     for decorator in node.children(&mut cursor).filter(|child| child.kind() == "decorator") {
         plan.tag(decorator, Tag::Docs(fragment));
     }
     Some(fragment)
-}
-
-/// Notes the names that an import binds to modules: namespaces and default imports.
-fn imported_names(plan: &mut Plan<'_>, node: Node<'_>) {
-    let mut cursor = node.walk();
-    let Some(clause) = node.children(&mut cursor).find(|child| child.kind() == "import_clause")
-    else {
-        return;
-    };
-    let mut cursor = clause.walk();
-    for child in clause.named_children(&mut cursor) {
-        match child.kind() {
-            "identifier" => plan.imported.extend([plan.text(child)]),
-            "namespace_import" => {
-                plan.imported.extend(child.named_child(0).map(|name| plan.text(name)));
-            }
-            _ => {}
-        }
-    }
 }
