@@ -69,6 +69,7 @@ impl<'a> Judge<'a> {
                 Ask::Claim(resource) => self.claim(resource),
                 Ask::Release(resource) => self.release(resource),
                 Ask::Accept => self.accept(command),
+                Ask::Same => Ok(Decision::Nothing(Already::Same)),
                 Ask::Tell => self.agent().map(|_| Decision::Do(Step::Tell)),
                 Ask::Handled(updates) => Ok(Decision::Do(Step::Handled(updates.clone()))),
             }),

@@ -2,7 +2,7 @@
 //!
 //! [`expand`] turns what the wire carried into a [`Push`]; the studies are filled in from objects before judging.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
@@ -57,7 +57,7 @@ pub(crate) struct Push {
 pub(crate) struct Command {
     /// The refname as sent, for the report.
     pub sent: BString,
-    /// The refname, where it is one.
+    /// The ref that it is about, where the refname is one: what it names if that is a symbolic ref.
     pub name: Option<RefName>,
     /// The value that the client saw.
     pub old: Option<Oid>,
@@ -102,6 +102,8 @@ pub(crate) enum Ask {
     Tell,
     /// Nothing any more: the hook `proc-receive` did it, and says what, where that is not what the command says.
     Handled(Vec<Rewritten>),
+    /// What another command of the push asks for by the name of the ref itself.
+    Same,
 }
 
 /// What the objects say of a pushed commit.
@@ -147,6 +149,8 @@ pub(crate) struct Ground<'a> {
     pub mainline: Option<&'a RefName>,
     /// Where HEAD points.
     pub head: Option<&'a RefName>,
+    /// The symbolic refs among the commands, with what they name in the end.
+    pub symrefs: &'a BTreeMap<RefName, RefName>,
     /// Whether a path exists in current.
     pub is_path: &'a dyn Fn(&str) -> bool,
     /// Reads a pushed `claim.json`.
@@ -164,7 +168,7 @@ pub(crate) fn expand(
     let adopts = ground.mainline.is_none().then(|| adopted(request, ground.head)).flatten();
     let mainline = ground.mainline.or(adopts.as_ref());
     let duplicates = request.duplicates();
-    let commands = request
+    let mut commands: Vec<Command> = request
         .commands
         .iter()
         .map(|command| {
@@ -174,6 +178,7 @@ pub(crate) fn expand(
                 Ok(name) => {
                     let twice = duplicates.contains(sent.as_bstr()).then_some(Refusal::Duplicate);
                     let fault = twice.or_else(|| new.and_then(|_| fault(&name)));
+                    let name = ground.symrefs.get(&name).cloned().unwrap_or(name);
                     let ask = fault.map_or_else(|| ask(&name, new, mainline, ground), Ask::Broken);
                     (Some(name), ask)
                 }
@@ -181,6 +186,7 @@ pub(crate) fn expand(
             Command { sent, name, old, new, ask, study: None, found: None, roots: BTreeSet::new() }
         })
         .collect();
+    agree(&mut commands, ground.symrefs);
     Push {
         speaker: caller.speaker(&options),
         committer: caller.committer(),
@@ -193,6 +199,40 @@ pub(crate) fn expand(
         guards_mainline: false,
         adopts,
         options,
+    }
+}
+
+/// Lets two commands that mean one ref, one of them by a symbolic ref, be one if they ask for the same, and neither if not.
+///
+/// # Source
+/// git's `builtin/receive-pack.c`, `check_aliased_update_internal`.
+fn agree(commands: &mut [Command], symrefs: &BTreeMap<RefName, RefName>) {
+    if symrefs.is_empty() {
+        return;
+    }
+    for n in 0..commands.len() {
+        let Some(alias) = commands.get(n).filter(|c| is_alias(c)) else { continue };
+        let (name, asked) = (alias.name.clone(), (alias.old, alias.new));
+        let is_target = |c: &Command| !is_alias(c) && c.name.is_some() && c.name == name;
+        let Some(at) = commands.iter().position(is_target) else { continue };
+        let target = commands.get(at).map(|target| (target.old, target.new));
+        if target == Some(asked) {
+            set(commands, n, Ask::Same);
+        } else {
+            set(commands, n, Ask::Broken(Refusal::Aliased));
+            set(commands, at, Ask::Broken(Refusal::Aliased));
+        }
+    }
+}
+
+fn is_alias(command: &Command) -> bool {
+    command.name.as_ref().is_some_and(|name| *name.as_bstr() != command.sent)
+}
+
+/// Unless it cannot be done anyway.
+fn set(commands: &mut [Command], n: usize, ask: Ask) {
+    if let Some(command) = commands.get_mut(n).filter(|c| !matches!(c.ask, Ask::Broken(_))) {
+        command.ask = ask;
     }
 }
 

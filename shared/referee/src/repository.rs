@@ -510,13 +510,34 @@ impl Repository {
             ClaimRequest::from_json(&json).map_err(|e| e.to_string())
         };
         let head = open::head_target(&self.store)?;
+        let symrefs = self.symrefs(request, caller.namespace.as_ref())?;
         let ground = Ground {
+            symrefs: &symrefs,
             mainline: brief.mainline.as_ref(),
             head: head.as_ref(),
             is_path: &is_path,
             read_claim: &read_claim,
         };
         Ok(expand(request, options, caller, &ground))
+    }
+
+    /// The symbolic refs that are pushed to, with what they name in the end. None is below `refs/zit/`, and none leads out of
+    /// a namespace.
+    fn symrefs(
+        &self,
+        request: &PushRequest,
+        namespace: Option<&Namespace>,
+    ) -> Result<BTreeMap<RefName, RefName>, StoreError> {
+        let is_inside =
+            |target: &RefName| namespace.is_none_or(|within| within.strip(target).is_some());
+        let names = request.commands.iter().filter_map(|command| RefName::new(&command.name).ok());
+        let mut symrefs = BTreeMap::new();
+        for name in names.filter(|name| !name.is_zit()) {
+            if let Some(target) = self.store.symref_target(&name)?.filter(is_inside) {
+                symrefs.insert(name, target);
+            }
+        }
+        Ok(symrefs)
     }
 
     /// The moves of branches that others have moved already: of many that race for one, all but a few lose, and need

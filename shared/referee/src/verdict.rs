@@ -208,6 +208,8 @@ pub(crate) enum Refusal {
     Hook,
     /// The push names the ref more than once.
     Duplicate,
+    /// The push names the ref both itself and by a symbolic ref, and asks for different things.
+    Aliased,
     /// The push both claims and releases it.
     Contradiction {
         /// The resource.

@@ -358,6 +358,13 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             Vec::new(),
             vec![voice.status("what is open here")],
         ),
+        Refusal::Aliased => told(
+            "inconsistent aliased update".into(),
+            vec![Line::new(
+                "the push also names the ref by another name, and asks for something else",
+            )],
+            vec![voice.status("what is open here")],
+        ),
         Refusal::Contradiction { resource } => told(
             format!("the push both claims and releases {}", resource.shown()),
             Vec::new(),

@@ -210,6 +210,16 @@ impl Store {
         self.refs.resolve_staged(name.as_bstr())
     }
 
+    /// The ref that a symbolic ref leads to in the end, whether or not that exists; `None` for any other, and for one that
+    /// leads to no ref.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a file cannot be read.
+    pub fn symref_target(&self, name: &RefName) -> Result<Option<RefName>, StoreError> {
+        let end = self.refs.end(name.as_bstr().to_owned())?;
+        Ok(if end == *name.as_bstr() { None } else { RefName::new(&end).ok() })
+    }
+
     /// What a ref resolves to for readers.
     pub(crate) fn visible_ref(&self, name: &RefName) -> Result<Option<Oid>, StoreError> {
         self.refs.resolve(name.as_bstr())

@@ -103,6 +103,7 @@ fn refusals() -> Vec<Refusal> {
         Refusal::ShallowUpdate,
         Refusal::Hook,
         Refusal::Duplicate,
+        Refusal::Aliased,
         Refusal::Contradiction { resource: file() },
         Refusal::TooMany { what: "claims", max: 10 },
         Refusal::Atomic { culprit: "refs/heads/y".into() },

@@ -263,7 +263,7 @@ impl Refs {
     }
 
     /// The last name of a chain of symbolic refs that begins with `name`; git names that one, too.
-    fn end(&self, mut name: BString) -> Result<BString, StoreError> {
+    pub(crate) fn end(&self, mut name: BString) -> Result<BString, StoreError> {
         for _ in 0..MAX_SYMREFS {
             match self.value(name.as_bstr())? {
                 Some(Value::Symbolic(target)) => name = target,

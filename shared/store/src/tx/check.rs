@@ -6,7 +6,8 @@
 //! # Source
 //! git-update-ref(1); each compared with it in this crate's tests.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use bstr::{BStr, BString, ByteSlice};
 use zit_model::{Oid, RefChange, RefName, RefUpdate};
@@ -26,38 +27,38 @@ pub(crate) fn all(
 ) -> Result<(), PrepareError> {
     let own = store.objects()?;
     let objects = if quarantined.is_empty() { &[&own][..] } else { quarantined };
-    let mut refused = among_themselves(updates);
+    let mut refused = Vec::new();
+    let mut others = BTreeSet::new();
     for (i, update) in updates.iter().enumerate() {
-        if refused.iter().any(|(index, _)| *index == i) {
-            continue;
-        }
+        // One that cannot be in any case is in nobody's way.
         let found = match object(update, objects)? {
             Some(found) => Some(found),
             None => one(&store.refs, update)?,
         };
-        refused.extend(found.map(|found| (i, found)));
+        match found.or_else(|| beside(&others, update)) {
+            Some(found) => refused.push((i, found)),
+            None => {
+                others.insert(update.name.as_bstr());
+            }
+        }
     }
-    refused.sort_by_key(|(index, _)| *index);
     if refused.is_empty() { Ok(()) } else { Err(PrepareError::Refused(RefusedUpdates(refused))) }
 }
 
-/// Names that occur twice, or one as the folder of another.
-fn among_themselves(updates: &[RefUpdate]) -> Vec<(usize, RefusedUpdate)> {
-    let mut seen: BTreeMap<&BStr, usize> = BTreeMap::new();
-    let mut refused = Vec::new();
-    for (i, update) in updates.iter().enumerate() {
-        if seen.insert(update.name.as_bstr(), i).is_some() {
-            refused.push((i, RefusedUpdate::Duplicate { name: update.name.clone() }));
-        }
+/// Whether a ref can move beside those before it: none is named twice, and none is the folder of another.
+fn beside(others: &BTreeSet<&BStr>, update: &RefUpdate) -> Option<RefusedUpdate> {
+    let (name, own) = (update.name.clone(), update.name.as_bstr());
+    if others.contains(own) {
+        return Some(RefusedUpdate::Duplicate { name });
     }
-    for (i, update) in updates.iter().enumerate() {
-        let above = folders(update.name.as_bstr()).find_map(|folder| seen.get(folder));
-        if let Some(with) = above.and_then(|index| updates.get(*index)) {
-            let (name, with) = (update.name.clone(), with.name.clone());
-            refused.push((i, RefusedUpdate::NameConflict { name, with }));
-        }
-    }
-    refused
+    let below = || {
+        let folder = [own.as_bytes(), b"/"].concat();
+        let from = (Bound::Included(folder.as_bstr()), Bound::Unbounded);
+        let next = others.range::<BStr, _>(from).next().copied();
+        next.filter(|other| other.starts_with(&folder))
+    };
+    let with = folders(own).find(|folder| others.contains(folder)).or_else(below)?;
+    RefName::new(with).ok().map(|with| RefusedUpdate::NameConflict { name, with })
 }
 
 /// Whether the new value may be the ref's at all.

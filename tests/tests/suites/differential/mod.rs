@@ -25,13 +25,12 @@
 //! 4. The reason behind an `ng` or a failed `unpack` is told in our words.
 //! 5. Pushed objects are always checked, as git does with `receive.fsckObjects`, which the twins have set.
 //! 6. `receive.denyDeleteCurrent` is not looked at: what is never deleted is the mainline. The twins have it off.
-//! 7. A push moves no symbolic ref, where git moves what it names. No case touches one, nor the mainline,
-//!    `refs/heads/trunk`.
+//! 7. No case pushes to a symbolic ref, which the suite `receiving` tries, nor to the mainline, `refs/heads/trunk`.
 //! 8. Of an atomic push in which one ref lacks objects, git carries the others out; ours carries out none. No case
 //!    asks for that.
 //! 9. Of a push that is refused in part, git keeps all objects, ours those that refs need. No case relies on others.
-//! 10. Commands of one push that name a ref twice, or a ref and one below it, are refused by ours, while git carries out
-//!     the first that it can. No push has such a pair.
+//! 10. Commands of one push that name a ref twice are refused by ours, while git carries out the first that it can; a ref
+//!     and one below it are tried by the suite `receiving`. No push has such a pair.
 //! 11. No shallow client of ours has history that the repository lacks; the suite `receiving` tries that.
 
 mod answer;

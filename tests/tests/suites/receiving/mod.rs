@@ -4,6 +4,7 @@
 //! Each test does one thing to two repositories that differ in nothing but their server, and compares what came of it.
 
 mod certs;
+mod names;
 mod shallow;
 
 use zit_tests::{Git, Peer, Run, Server, World};
