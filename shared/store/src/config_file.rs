@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bstr::ByteSlice;
 use gix_config::File;
@@ -26,7 +26,9 @@ use crate::fsio::Stamp;
 pub(crate) struct ConfigFile {
     common_dir: PathBuf,
     git_dir: PathBuf,
-    read: Mutex<Option<Read>>,
+    read: RwLock<Option<Arc<Read>>>,
+    /// Held by the one who reads.
+    reading: Mutex<()>,
 }
 
 /// What was read, and from what.
@@ -39,7 +41,7 @@ struct Read {
 impl ConfigFile {
     /// `common_dir` holds `config`; `git_dir`, which is another in a linked work tree, `config.worktree`.
     pub(crate) fn new(common_dir: PathBuf, git_dir: PathBuf) -> Self {
-        Self { common_dir, git_dir, read: Mutex::new(None) }
+        Self { common_dir, git_dir, read: RwLock::new(None), reading: Mutex::new(()) }
     }
 
     /// The configuration as it is now.
@@ -68,10 +70,12 @@ impl ConfigFile {
     }
 
     fn read<T>(&self, take: impl Fn(&Read) -> T) -> Result<T, StoreError> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(read) = &*read
-            && read.is_current()?
-        {
+        if let Some(read) = self.known()?.filter(|(_, is_current)| *is_current) {
+            return Ok(take(&read.0));
+        }
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known()?;
+        if let Some((read, true)) = &known {
             return Ok(take(read));
         }
         // What is read must not be younger than its stamps: a first reading only tells which files there are.
@@ -83,8 +87,16 @@ impl ConfigFile {
         let file = self.parse()?;
         config_keys::report(&file, &self.common_dir);
         let config = Arc::new(interpret(&file, &self.common_dir));
-        let generation = read.as_ref().map_or(0, |read| read.generation + 1);
-        Ok(take(read.insert(Read { stamps, config, generation })))
+        let generation = known.map_or(0, |(read, _)| read.generation + 1);
+        let read = Arc::new(Read { stamps, config, generation });
+        *self.read.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&read));
+        Ok(take(&read))
+    }
+
+    /// What was read, and whether it is what the files say. Nobody waits for another one's look at the files.
+    fn known(&self) -> Result<Option<(Arc<Read>, bool)>, StoreError> {
+        let read = self.read.read().unwrap_or_else(PoisonError::into_inner).clone();
+        read.map(|read| read.is_current().map(|is_current| (read, is_current))).transpose()
     }
 
     /// Every file that has a say, also those that are not there yet.

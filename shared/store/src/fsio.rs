@@ -52,6 +52,19 @@ pub(crate) fn write_new(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     file.sync_all().doing("flush", path)
 }
 
+/// Writes a file that need not survive a power failure. One that is there, and may have another name too, is not written to.
+pub(crate) fn write_over(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let create = || OpenOptions::new().write(true).create_new(true).open(path);
+    let file = match create() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            remove_file(path)?;
+            create()
+        }
+        created => created,
+    };
+    file.and_then(|mut file| file.write_all(content)).doing("write", path)
+}
+
 /// Writes a file that need not survive a power failure.
 pub(crate) fn write_unflushed(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     fs::write(path, content).doing("write", path)
