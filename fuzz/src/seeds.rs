@@ -40,6 +40,19 @@ pub(crate) fn push() -> Vec<Vec<u8>> {
     ]
 }
 
+pub(crate) fn answers() -> Vec<Vec<u8>> {
+    let (tip, ack) = (format!("{A} refs/heads/x\n"), format!("ACK {A}\n"));
+    let (list, acks) =
+        (packets(&[&tip, ""]), packets(&["acknowledgments\n", &ack, "ready\n", "-"]));
+    let pack = packets(&["packfile\n", "\x01PACK", "\x020002", ""]);
+    vec![
+        list.clone(),
+        [&list, b"0002".as_slice(), &acks, &pack, b"0002"].concat(),
+        [&pack, b"0002".as_slice(), &list[..9]].concat(),
+        b"0002000200030005".to_vec(),
+    ]
+}
+
 pub(crate) fn fetch() -> Vec<Vec<u8>> {
     let (want, have) = (format!("want {A}"), format!("have {B}"));
     vec![

@@ -1,12 +1,14 @@
 //! The targets. Each is a few lines: decode, and check what the decoder promises of what it gave.
 
 use std::ffi::OsStr;
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 
 use bstr::{BString, ByteSlice as _};
 use gix_hash::Kind;
 use zit_footprint::{FileKind, Footprint, Side, Unknown, compare, conflicts};
 use zit_helper::address::Remote;
+use zit_helper::answers::Answers;
 use zit_model::document::{AgentState, ClaimRecord, ClaimRequest};
 use zit_model::options::Options;
 use zit_model::overheard::Overheard;
@@ -44,6 +46,7 @@ targets! {
     "hello": seeds::hellos, hello;
     "advertisement": seeds::advertisements, advertisement;
     "address": seeds::addresses, address;
+    "answers": seeds::answers, answers;
     "overheard": seeds::overheard, overheard;
     "quote": seeds::messages, quoted;
     "pack": seeds::packs, repository::pack;
@@ -82,6 +85,34 @@ fn packet_lines(mut bytes: &[u8]) {
         }
         assert!(written.eq_ignore_ascii_case(&bytes[..consumed]));
         bytes = &bytes[consumed..];
+    }
+}
+
+/// What git's transport hands through is what the server said, less the ends of its answers, however it is read.
+fn answers(bytes: &[u8]) {
+    let (mut rest, mut said) = (bytes, Vec::new());
+    let is_broken = loop {
+        match pkt::decode(rest) {
+            Ok(Decoded::Complete { packet, consumed }) => {
+                if packet != Packet::ResponseEnd {
+                    said.extend_from_slice(&rest[..consumed]);
+                }
+                rest = &rest[consumed..];
+            }
+            Ok(Decoded::Incomplete { .. }) => break false,
+            Err(_) => break true,
+        }
+    };
+    for size in [1, 7, 1 << 16] {
+        let (mut answers, mut buffer, mut heard) = (Answers::new(bytes), vec![0; size], Vec::new());
+        let broke = loop {
+            match answers.read(&mut buffer) {
+                Ok(0) => break false,
+                Ok(n) => heard.extend_from_slice(&buffer[..n]),
+                Err(_) => break true,
+            }
+        };
+        assert!(heard == said && broke == is_broken);
     }
 }
 

@@ -15,10 +15,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 
 use zit_service::local::{self, LocalError};
-use zit_wire::pkt::{self, Decoded, Packet};
 use zit_wire::service::{ProtocolVersion, Service};
 
 use crate::address::Remote;
+use crate::answers::Answers;
 use crate::connect::Identified;
 use crate::git;
 use crate::identity::Identity;
@@ -142,48 +142,6 @@ fn through_git(command: Command) -> Result<Channel, ChannelError> {
         "fallback\n" => return Err(ChannelError::TooOld),
         _ => return Err(ChannelError::Refused),
     }
-    let from = Box::new(Answers { stream: from, left: Vec::new() });
+    let from = Box::new(Answers::new(from));
     Ok(Channel { from, to: Box::new(to), carrier: Some(carrier) })
-}
-
-/// The answers as they come, without the packet by which git's transport marks the end of each.
-struct Answers {
-    stream: BufReader<ChildStdout>,
-    /// What is to be given out, last byte first.
-    left: Vec<u8>,
-}
-
-impl Read for Answers {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.left.is_empty() {
-            let Some(mut packet) = next_packet(&mut self.stream)? else { return Ok(0) };
-            if packet != b"0002" {
-                packet.reverse();
-                self.left = packet;
-            }
-        }
-        let n = buffer.len().min(self.left.len());
-        let rest = self.left.len() - n;
-        for (to, from) in buffer.iter_mut().zip(self.left.drain(rest..).rev()) {
-            *to = from;
-        }
-        Ok(n)
-    }
-}
-
-/// Reads one packet as it is; `None` at the end, also within one.
-fn next_packet(stream: &mut dyn Read) -> io::Result<Option<Vec<u8>>> {
-    let mut packet = Vec::new();
-    loop {
-        let needed = match pkt::decode(&packet).map_err(io::Error::other)? {
-            Decoded::Complete { packet: Packet::ResponseEnd, .. } => {
-                return Ok(Some(b"0002".to_vec()));
-            }
-            Decoded::Complete { .. } => return Ok(Some(packet)),
-            Decoded::Incomplete { needed } => u64::try_from(needed).unwrap_or(u64::MAX),
-        };
-        if stream.take(needed).read_to_end(&mut packet)? == 0 {
-            return Ok(None);
-        }
-    }
 }

@@ -11,13 +11,14 @@
 //! - [`connect`]: carries a connection itself: to a repository on this machine, refereed here or by the server that has
 //!   it open; or to [`ssh`], to `zit-server` on another machine.
 //! - [`cli`]: the verbs. On commits of a local repository, [`report`] is what they print; of a remote one, which
-//!   [`read`] asks over a [`channel`], it is [`standing`].
+//!   [`read`] asks over a [`channel`], it is [`standing`]. [`answers`] is how git's transport hands answers through.
 //! - [`git`]: the one place that starts git.
 //!
 //! Invariant: as the helper, this program writes nothing to standard output but the helper protocol.
 //! Invariant: nothing here judges. The verbs print what the referee's code computes.
 
 pub mod address;
+pub mod answers;
 pub mod channel;
 pub mod cli;
 pub mod connect;
