@@ -37,7 +37,7 @@ use hyper::{Method, Request, Response};
 use tracing::Instrument;
 use zit_referee::{Caller, Repository};
 use zit_service::{advertise, archive};
-use zit_store::PackLimits;
+use zit_store::{PackLimits, RepoConfig};
 use zit_wire::service::{ProtocolVersion, Service};
 
 use self::body::RequestBody;
@@ -158,7 +158,7 @@ impl Edge {
             Route::File(target, file) => {
                 let (caller, name) = self.caller(parts, target, Way::Files)?;
                 let answer = move || {
-                    let repository = self.open(&name, Way::Files)?;
+                    let (repository, _) = self.open(&name, Way::Files)?;
                     files::answer(
                         &repository,
                         caller.namespace.as_ref(),
@@ -172,33 +172,42 @@ impl Edge {
                 let (caller, name) = self.caller(parts, target, way)?;
                 let version = headers::protocol(&parts.headers);
                 let (limits, nudges) = (self.limits, self.nudges.clone());
-                let repository = self.open_soon(name, way).await?;
+                let (repository, config) = self.open_soon(name, way).await?;
                 // A repository that is not there, or closed, matters more than how it is asked.
                 let encoding = match way.request_type() {
                     Some(expected) => headers::encoding(&parts.headers, expected)?,
                     None => Encoding::Identity,
                 };
-                let request =
-                    PostedRequest { way, repository, caller, version, encoding, limits, nudges };
-                return Ok(Understood::Request(request));
+                let keep_alive = config.hooks.keep_alive;
+                return Ok(Understood::Request(PostedRequest {
+                    way,
+                    repository,
+                    keep_alive,
+                    caller,
+                    version,
+                    encoding,
+                    limits,
+                    nudges,
+                }));
             }
         };
         Ok(Understood::Answered(response))
     }
 
-    /// As [`Edge::open`], on the reactor. One that is open already is found there.
+    /// As [`Edge::open`], on the reactor. One that is open already, and of which enough is known at a glance, is found
+    /// there.
     async fn open_soon(
         self: Arc<Self>,
         name: RepositoryPath,
         way: Way,
-    ) -> Result<Arc<Repository>, EdgeError> {
-        match self.registry.opened(&name) {
-            Some(repository) => {
-                way.check(&repository)?;
-                Ok(repository)
-            }
-            None => blocking(move || self.open(&name, way)).await,
+    ) -> Result<(Arc<Repository>, Arc<RepoConfig>), EdgeError> {
+        if let Some(repository) = self.registry.opened(&name)
+            && let Some(config) = repository.glance().map(|glance| Arc::clone(glance.config()))
+        {
+            way.check(config.http)?;
+            return Ok((repository, config));
         }
+        blocking(move || self.open(&name, way)).await
     }
 
     /// Who asks, of which repository; the request's span learns both.
@@ -221,11 +230,16 @@ impl Edge {
         Ok((caller, repository))
     }
 
-    /// Opens a repository for those who come by `way`. Blocks.
-    fn open(&self, name: &RepositoryPath, way: Way) -> Result<Arc<Repository>, EdgeError> {
+    /// Opens a repository for those who come by `way`; with it comes its configuration. Blocks.
+    fn open(
+        &self,
+        name: &RepositoryPath,
+        way: Way,
+    ) -> Result<(Arc<Repository>, Arc<RepoConfig>), EdgeError> {
         let repository = self.registry.open(name)?;
-        way.check(&repository)?;
-        Ok(repository)
+        let config = repository.reading().config().map_err(EdgeError::Store)?;
+        way.check(config.http)?;
+        Ok((repository, config))
     }
 
     async fn info_refs(
@@ -236,7 +250,7 @@ impl Edge {
         name: RepositoryPath,
     ) -> Result<Response<ResponseBody>, EdgeError> {
         let body = blocking(move || {
-            let repository = self.open(&name, Way::Service(service))?;
+            let (repository, _) = self.open(&name, Way::Service(service))?;
             Ok(advertise::info_refs(&repository, service, version, &caller)?)
         });
         Ok(respond::whole(service.advertisement_type(), body.await?))
@@ -255,6 +269,8 @@ enum Understood {
 struct PostedRequest {
     way: Way,
     repository: Arc<Repository>,
+    /// How often a push that takes long gives a sign of life.
+    keep_alive: Option<Duration>,
     caller: Caller,
     version: ProtocolVersion,
     encoding: Encoding,
@@ -264,13 +280,14 @@ struct PostedRequest {
 
 impl PostedRequest {
     async fn answer(self, body: Incoming) -> Result<Response<ResponseBody>, EdgeError> {
-        let Self { way, repository, caller, version, encoding, limits, nudges } = self;
+        let Self { way, repository, keep_alive, caller, version, encoding, limits, nudges } = self;
         let body = RequestBody::receive(body, encoding).await;
         match way {
             Way::Service(Service::UploadPack) => {
                 let namespace = caller.namespace;
                 if namespace.is_none()
-                    && let Some(response) = upload_pack::at_once(&repository, version, &body)?
+                    && let Some(glance) = repository.glance()
+                    && let Some(response) = upload_pack::at_once(&glance, version, &body)
                 {
                     return Ok(response);
                 }
@@ -282,7 +299,7 @@ impl PostedRequest {
                 if let Some(nudges) = nudges {
                     nudges.pushed(&repository);
                 }
-                receive_pack::answer(repository, caller, limits, body).await
+                receive_pack::answer(repository, caller, limits, keep_alive, body).await
             }
             Way::Archive => {
                 let relay = move || Ok(archive::answer(&repository, body.into_read())?);

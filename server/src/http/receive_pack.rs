@@ -50,7 +50,7 @@ impl Signs {
     }
 }
 
-/// Answers one push.
+/// Answers one push, with a sign of life `every` so often while it takes long.
 ///
 /// # Errors
 /// [`EdgeError`] when the body stops before its pack, or is no push and the client reads no bands.
@@ -58,9 +58,9 @@ pub(crate) async fn answer(
     repository: Arc<Repository>,
     caller: Caller,
     limits: PackLimits,
+    every: Option<Duration>,
     body: RequestBody,
 ) -> Result<Response<ResponseBody>, EdgeError> {
-    let every = repository.reading().config().map_err(EdgeError::Store)?.hooks.keep_alive;
     let signs = Signs { received: body.received(), bands: Arc::default() };
     let bands = Arc::clone(&signs.bands);
     let work = blocking(move || carry_out(repository, caller, limits, body, &bands));

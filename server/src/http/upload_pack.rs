@@ -8,26 +8,21 @@ use zit_service::View;
 use zit_service::relay::Relay;
 use zit_service::shared_fetch::SharedFetch;
 use zit_service::upload_pack::{self, Answer};
+use zit_store::Glance;
 use zit_wire::service::{ProtocolVersion, Service};
 
 use super::body::{Outlet, RequestBody, ResponseBody};
 use super::respond::{self, EdgeError};
 
-/// Answers what takes no more than a few stats; `None` for anything else.
-///
-/// # Errors
-/// [`EdgeError`] when the repository cannot be looked at.
+/// Answers what is known at a glance; `None` for anything else.
 pub(crate) fn at_once(
-    repository: &Repository,
+    glance: &Glance<'_>,
     version: ProtocolVersion,
     body: &RequestBody,
-) -> Result<Option<Response<ResponseBody>>, EdgeError> {
-    let Some(request) = body.whole().filter(|_| version == ProtocolVersion::V2) else {
-        return Ok(None);
-    };
-    let answer = upload_pack::at_once(repository.reading(), request)?;
-    let content_type = Service::UploadPack.result_type();
-    Ok(answer.map(|answer| respond::whole(content_type, Bytes::from_owner(answer))))
+) -> Option<Response<ResponseBody>> {
+    let request = body.whole().filter(|_| version == ProtocolVersion::V2)?;
+    let answer = upload_pack::at_once(glance, request)?;
+    Some(respond::whole(Service::UploadPack.result_type(), Bytes::from_owner(answer)))
 }
 
 /// Answers one request. Blocks; on the reactor's blocking threads only.

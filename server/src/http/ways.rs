@@ -2,11 +2,9 @@
 //!
 //! Source: `git-http-backend`, "Services". Who may write is the referee's business; here a way is open to all or none.
 
-use zit_referee::Repository;
 use zit_service::archive;
+use zit_store::HttpConfig;
 use zit_wire::service::Service;
-
-use super::respond::EdgeError;
 
 /// A way in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +64,11 @@ impl Way {
         }
     }
 
-    /// Checks that the repository's configuration, as it is now, leaves the way open.
+    /// Checks that a repository's configuration leaves the way open.
     ///
     /// # Errors
-    /// [`ClosedError`] when not, or that the configuration cannot be read.
-    pub(crate) fn check(self, repository: &Repository) -> Result<(), EdgeError> {
-        let config = repository.reading().config().map_err(EdgeError::Store)?.http;
+    /// [`ClosedError`] when not.
+    pub(crate) fn check(self, config: HttpConfig) -> Result<(), ClosedError> {
         let (open, closed) = match self {
             Self::Service(Service::UploadPack) => {
                 (config.upload_pack, ClosedError::Disabled("upload-pack"))
@@ -82,6 +79,6 @@ impl Way {
             Self::Archive => (config.upload_archive, ClosedError::Disabled("upload-archive")),
             Self::Files => (config.get_any_file, ClosedError::Files),
         };
-        if open { Ok(()) } else { Err(closed.into()) }
+        if open { Ok(()) } else { Err(closed) }
     }
 }

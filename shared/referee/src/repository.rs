@@ -14,8 +14,8 @@ use zit_model::options::Options;
 use zit_model::settings::Policy;
 use zit_model::{AgentId, Namespace, Oid, RefName, Resource};
 use zit_store::{
-    Access, Audience, Hook, Maintained, Objects, PackLimits, Published, Quarantine, Reading,
-    RefusedUpdate, Stop, Store, StoreError, StoredRef,
+    Access, Audience, Glance, Hook, Maintained, Objects, PackLimits, Published, Quarantine,
+    Reading, RefusedUpdate, Stop, Store, StoreError, StoredRef,
 };
 use zit_wire::ls_refs::Prefixes;
 use zit_wire::receive::PushRequest;
@@ -161,6 +161,12 @@ impl Repository {
     #[must_use]
     pub fn reading(&self) -> Reading<'_> {
         self.store.reading()
+    }
+
+    /// What is known of the repository without reading anything; `None` where something would have to be read.
+    #[must_use]
+    pub fn glance(&self) -> Option<Glance<'_>> {
+        self.store.glance()
     }
 
     /// Whether a push runs hooks of the repository, and so has something to hear.

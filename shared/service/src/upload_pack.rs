@@ -10,7 +10,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use zit_store::{Exchange, PackSource, ProtocolVersion as StoreVersion, Reading, Unborn};
+use zit_store::{Exchange, Glance, PackSource, ProtocolVersion as StoreVersion, Reading, Unborn};
 use zit_wire::bundle_uri;
 use zit_wire::command::{self, Command, HeadProgress};
 use zit_wire::fetch;
@@ -78,13 +78,11 @@ pub fn answer(
     }
 }
 
-/// The answer to a whole request of protocol v2, if it is a list of refs that was sent before and is as it was. That costs
-/// a few stats, so that it need not be asked where threads may block.
-///
-/// # Errors
-/// [`ServiceError`] when the repository cannot be looked at.
-pub fn at_once(store: Reading<'_>, request: &[u8]) -> Result<Option<Arc<[u8]>>, ServiceError> {
-    Ok(store.kept_list(request)?)
+/// The answer to a whole request of protocol v2, if it is a list of refs that was sent before and is known to be as it was.
+/// It need not be asked where threads may block.
+#[must_use]
+pub fn at_once(glance: &Glance<'_>, request: &[u8]) -> Option<Arc<[u8]>> {
+    glance.kept_list(request)
 }
 
 /// Reads up to `needed` more bytes; 0 at the end.

@@ -26,8 +26,9 @@ use crate::fsio::Stamp;
 pub(crate) struct ConfigFile {
     common_dir: PathBuf,
     git_dir: PathBuf,
+    /// Never held while a file is looked at.
     read: RwLock<Option<Arc<Read>>>,
-    /// Held by the one who reads.
+    /// Held by whoever reads the files again.
     reading: Mutex<()>,
 }
 
@@ -41,17 +42,24 @@ struct Read {
 impl ConfigFile {
     /// `common_dir` holds `config`; `git_dir`, which is another in a linked work tree, `config.worktree`.
     pub(crate) fn new(common_dir: PathBuf, git_dir: PathBuf) -> Self {
-        Self { common_dir, git_dir, read: RwLock::new(None), reading: Mutex::new(()) }
+        Self { common_dir, git_dir, read: RwLock::default(), reading: Mutex::default() }
     }
 
     /// The configuration as it is now.
     pub(crate) fn current(&self) -> Result<Arc<RepoConfig>, StoreError> {
-        self.read(|read| Arc::clone(&read.config))
+        Ok(Arc::clone(&self.read()?.config))
+    }
+
+    /// The configuration, if a few stats tell that it is as it was read; `None` where it would have to be read, or cannot
+    /// be looked at.
+    pub(crate) fn known(&self) -> Option<Arc<RepoConfig>> {
+        let read = self.last_read()?;
+        read.is_current().is_ok_and(|is_current| is_current).then(|| Arc::clone(&read.config))
     }
 
     /// A number that is another one after each change.
     pub(crate) fn generation(&self) -> Result<u64, StoreError> {
-        self.read(|read| read.generation)
+        Ok(self.read()?.generation)
     }
 
     /// Everything that is set, as it is now.
@@ -69,14 +77,14 @@ impl ConfigFile {
         Ok(file)
     }
 
-    fn read<T>(&self, take: impl Fn(&Read) -> T) -> Result<T, StoreError> {
-        if let Some(read) = self.known()?.filter(|(_, is_current)| *is_current) {
-            return Ok(take(&read.0));
+    fn read(&self) -> Result<Arc<Read>, StoreError> {
+        if let Some(read) = self.current_read()? {
+            return Ok(read);
         }
         let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = self.known()?;
-        if let Some((read, true)) = &known {
-            return Ok(take(read));
+        // Whoever was before may have read it.
+        if let Some(read) = self.current_read()? {
+            return Ok(read);
         }
         // What is read must not be younger than its stamps: a first reading only tells which files there are.
         let paths = self.files(&self.parse()?);
@@ -87,16 +95,22 @@ impl ConfigFile {
         let file = self.parse()?;
         config_keys::report(&file, &self.common_dir);
         let config = Arc::new(interpret(&file, &self.common_dir));
-        let generation = known.map_or(0, |(read, _)| read.generation + 1);
+        let generation = self.last_read().map_or(0, |read| read.generation + 1);
         let read = Arc::new(Read { stamps, config, generation });
         *self.read.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&read));
-        Ok(take(&read))
+        Ok(read)
     }
 
-    /// What was read, and whether it is what the files say. Nobody waits for another one's look at the files.
-    fn known(&self) -> Result<Option<(Arc<Read>, bool)>, StoreError> {
-        let read = self.read.read().unwrap_or_else(PoisonError::into_inner).clone();
-        read.map(|read| read.is_current().map(|is_current| (read, is_current))).transpose()
+    /// What was last read, if it is so still.
+    fn current_read(&self) -> Result<Option<Arc<Read>>, StoreError> {
+        match self.last_read() {
+            Some(read) if read.is_current()? => Ok(Some(read)),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    fn last_read(&self) -> Option<Arc<Read>> {
+        self.read.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Every file that has a say, also those that are not there yet.
@@ -189,6 +203,18 @@ mod tests {
         std::fs::remove_file(folder.path().join("more")).unwrap();
         assert!(!config.current().unwrap().allow_filter);
         assert_eq!(config.generation().unwrap(), 2);
+    }
+
+    #[test]
+    fn a_configuration_is_known_once_it_was_read_and_until_it_changes() {
+        let (folder, config) = repository("");
+        assert!(config.known().is_none());
+        let read = config.current().unwrap();
+        assert!(config.known().is_some_and(|known| Arc::ptr_eq(&known, &read)));
+        write(&folder, "config", FILTER);
+        assert!(config.known().is_none());
+        config.current().unwrap();
+        assert!(config.known().is_some_and(|known| known.allow_filter));
     }
 
     #[test]

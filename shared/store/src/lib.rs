@@ -108,7 +108,7 @@ pub use objects::{Blob, Commit, Kind, MAX_STRUCTURE, Objects, Signature};
 pub use pack::{PackError, PackLimits, Received};
 pub use polls::Ground;
 pub use quarantine::{Published, Quarantine};
-pub use reading::Reading;
+pub use reading::{Glance, Reading};
 pub use receive_config::ReceiveConfig;
 pub use reflog::{LogEntry, LogRefs};
 pub use refs::{Head, ResolvedHead, StoredRef};

@@ -1,8 +1,8 @@
 //! Lists of refs as they were sent, for clients that ask for the same again and again.
 //!
 //! An answer is good as long as what it was made of is: lists of refs that the cache of [`refs`](crate::refs) knows to be
-//! as they were, the table of deferred refs, and the configuration. To look costs a few stats, so that it may be done where
-//! nobody may wait; only a configuration that has changed is read again.
+//! as they were, the table of deferred refs, and the configuration. To look costs a few stats: a
+//! [`Glance`](crate::Glance) does it where nobody may wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::config::RepoConfig;
 use crate::error::StoreError;
 use crate::refs::{KnownList, Refs};
-use crate::{Reading, Store};
+use crate::{Glance, Reading, Store};
 
 /// How many answers are kept.
 const MAX_ANSWERS: usize = 64;
@@ -69,20 +69,8 @@ impl Reading<'_> {
         {
             return Ok(None);
         }
-        self.store().ground(&prefixes)
-    }
-
-    /// The answer to `request` that was kept, if what it was made of is as it was.
-    ///
-    /// # Errors
-    /// As [`Reading::ground`].
-    pub fn kept_list(&self, request: &[u8]) -> Result<Option<Arc<[u8]>>, StoreError> {
         let store = self.store();
-        let Some(Kept { ground, answer }) = store.polls().find(request) else { return Ok(None) };
-        let prefixes: Vec<&BStr> =
-            ground.lists.iter().map(|(prefix, _)| prefix.as_bstr()).collect();
-        let holds = store.ground(&prefixes)?.is_some_and(|now| now == ground);
-        Ok(holds.then_some(answer))
+        store.ground(&prefixes, store.config()?)
     }
 
     /// Keeps the answer to `request`, which was made after `before` had been its ground, if that is so still.
@@ -98,18 +86,37 @@ impl Reading<'_> {
         if request.len() > MAX_REQUEST || answer.len() > MAX_ANSWER {
             return Ok(());
         }
-        let prefixes: Vec<&BStr> =
-            before.lists.iter().map(|(prefix, _)| prefix.as_bstr()).collect();
-        if self.store().ground(&prefixes)?.is_some_and(|now| now == before) {
-            self.store().polls().keep(request, before, answer);
+        let store = self.store();
+        if store.ground(&before.prefixes(), store.config()?)?.is_some_and(|now| now == before) {
+            store.polls().keep(request, before, answer);
         }
         Ok(())
     }
 }
 
+impl Glance<'_> {
+    /// The answer to `request` that was kept, if what it was made of is known to be as it was.
+    #[must_use]
+    pub fn kept_list(&self, request: &[u8]) -> Option<Arc<[u8]>> {
+        let Kept { ground, answer } = self.store().polls().find(request)?;
+        let now = self.store().ground(&ground.prefixes(), Arc::clone(self.config())).ok()??;
+        (now == ground).then_some(answer)
+    }
+}
+
+impl Ground {
+    fn prefixes(&self) -> Vec<&BStr> {
+        self.lists.iter().map(|(prefix, _)| prefix.as_bstr()).collect()
+    }
+}
+
 impl Store {
-    fn ground(&self, prefixes: &[&BStr]) -> Result<Option<Ground>, StoreError> {
-        let config = self.config()?;
+    /// What a list of the refs below `prefixes` depends on, the configuration being `config`. Takes a few stats.
+    fn ground(
+        &self,
+        prefixes: &[&BStr],
+        config: Arc<RepoConfig>,
+    ) -> Result<Option<Ground>, StoreError> {
         let mut lists = Vec::with_capacity(prefixes.len());
         for &prefix in prefixes {
             let Some(list) = self.refs.known_list(prefix)? else { return Ok(None) };

@@ -1,4 +1,5 @@
-//! [`Reading`]: what a store gives to those who may not write. A referee hands it out, so that it stays the only writer.
+//! What a store gives to those who may not write: [`Reading`], and [`Glance`] to those who may not wait either. A referee
+//! hands them out, so that it stays the only writer.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -16,11 +17,37 @@ use crate::{
 #[derive(Clone, Copy)]
 pub struct Reading<'a>(&'a Store);
 
+/// What is known of a store at a glance. It costs a few stats, so that it may be taken on a thread that serves many: no
+/// file is read, no program is started, and nobody who does either is waited for.
+#[derive(Clone)]
+pub struct Glance<'a> {
+    store: &'a Store,
+    config: Arc<RepoConfig>,
+}
+
 impl Store {
     /// The reading half.
     #[must_use]
     pub fn reading(&self) -> Reading<'_> {
         Reading(self)
+    }
+
+    /// A glance; `None` where the configuration has changed, and so would have to be read.
+    #[must_use]
+    pub fn glance(&self) -> Option<Glance<'_>> {
+        self.known_config().map(|config| Glance { store: self, config })
+    }
+}
+
+impl Glance<'_> {
+    pub(crate) fn store(&self) -> &Store {
+        self.store
+    }
+
+    /// The repository's configuration as it is now.
+    #[must_use]
+    pub fn config(&self) -> &Arc<RepoConfig> {
+        &self.config
     }
 }
 

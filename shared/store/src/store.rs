@@ -138,6 +138,11 @@ impl Store {
         self.config.current()
     }
 
+    /// The configuration as it is now, if that takes no reading.
+    pub(crate) fn known_config(&self) -> Option<Arc<RepoConfig>> {
+        self.config.known()
+    }
+
     /// A number that is another one after each change of the configuration.
     pub(crate) fn config_generation(&self) -> Result<u64, StoreError> {
         self.config.generation()

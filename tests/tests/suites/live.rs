@@ -1,10 +1,13 @@
 //! What an administrator changes under a running server is seen by the next request.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
+use std::thread;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use zit_tests::curl::curl;
 use zit_tests::world::text;
-use zit_tests::{Git, Server, World, server};
+use zit_tests::{Git, Server, World, http, server, wire};
 
 /// One change, and what a client sees of `app` afterwards: the lines of `git ls-remote --symref` without the tabs, or
 /// part of what it says when it fails.
@@ -193,4 +196,40 @@ fn a_push_that_takes_long_is_kept_alive() {
     assert!(text.contains("refs/heads/x"), "the report follows: {text}");
     fs::remove_file(bare.dir().join("refs/heads/x.lock")).unwrap();
     clone.ok(push);
+}
+
+#[test]
+fn a_configuration_that_takes_long_to_read_holds_up_only_those_who_need_it() {
+    let world = World::new();
+    let bare = server::seeded(&world, "app.git", &[("a.txt", "a\n")]);
+    let server = Server::start(&world);
+    let ask = |service: &str, body: &[u8]| {
+        let kind = format!("Content-Type: application/x-{service}-request");
+        let headers = [&kind, "Git-Protocol: version=2"];
+        http::request(server.address(), "POST", &format!("/app.git/{service}"), &headers, body)
+    };
+    let list = [&wire::pkt(b"command=ls-refs\n"), b"0001".as_slice(), b"0000"].concat();
+    let ask_both = || [ask("git-upload-pack", &list), ask("git-receive-pack", b"0000")];
+    let known = ask_both().map(|answer| (answer.status, answer.body));
+    let (config, before) = (bare.dir().join("config"), world.path("before"));
+    fs::rename(&config, &before).unwrap();
+    mknodat(CWD, &config, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    thread::scope(|scope| {
+        // More than the server has threads that serve all.
+        let n_askers = 4 * thread::available_parallelism().unwrap().get();
+        let askers: Vec<_> = (0..n_askers).map(|_| scope.spawn(ask_both)).collect();
+        // It opens once the server reads, which then waits for what is written.
+        let mut writer = File::options().write(true).open(&config).unwrap();
+        for n in 0..100 {
+            assert_eq!(http::get(server.address(), "/livez").status, 200, "{n}");
+        }
+        let text = fs::read(&before).unwrap();
+        fs::rename(before, &config).unwrap();
+        writer.write_all(&text).unwrap();
+        drop(writer);
+        for asker in askers {
+            let answers = asker.join().unwrap().map(|answer| (answer.status, answer.body));
+            assert_eq!(answers, known);
+        }
+    });
 }

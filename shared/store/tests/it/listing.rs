@@ -275,7 +275,7 @@ fn a_kept_list_of_deferred_refs_shows_what_was_committed_since() {
 #[track_caller]
 fn listed(store: &Store, prefix: &str, n_kept: &Cell<usize>) -> Vec<String> {
     let reading = store.reading();
-    let kept = reading.kept_list(prefix.as_bytes()).unwrap();
+    let kept = store.glance().and_then(|glance| glance.kept_list(prefix.as_bytes()));
     let before = reading.ground([prefix.into()]).unwrap();
     let refs = store.refs_below(prefix).unwrap();
     let lines: Vec<String> = refs.iter().map(|r| format!("{} {}", r.name, r.oid)).collect();
