@@ -132,8 +132,12 @@ fn names_of_one_transaction_must_go_together() {
     both_refuse(&repo, &store, &[delete("refs/heads/d", a), create("refs/heads/d/e", a)]);
     let refused =
         both_refuse(&repo, &store, &[create("refs/heads/n/m", a), create("refs/heads/n", a)]);
-    let with = name("refs/heads/n");
-    assert_eq!(refused, [(0, RefusedUpdate::NameConflict { name: name("refs/heads/n/m"), with })]);
+    let with = name("refs/heads/n/m");
+    assert_eq!(refused, [(1, RefusedUpdate::NameConflict { name: name("refs/heads/n"), with })]);
+    let missing = "1".repeat(40).parse().unwrap();
+    let updates = [create("refs/heads/p", missing), create("refs/heads/p/q", a)];
+    let refused = both_refuse(&repo, &store, &updates);
+    assert!(matches!(refused[..], [(0, RefusedUpdate::MissingObject { .. })]), "{refused:?}");
 }
 
 #[test]
