@@ -16,7 +16,7 @@
 //! Names and declarations come from the commits, so from anybody: each is folded onto one line before it is shown.
 
 use serde::Serialize;
-use zit_footprint::document::FootprintDocument;
+use zit_footprint::document;
 use zit_footprint::{
     Because, Conflict, ConflictKind, Footprint, Prose, Reach, Surroundings, Weight, Write,
 };
@@ -28,7 +28,7 @@ const FORMAT: u32 = 2;
 /// A footprint as one line of JSON.
 #[must_use]
 pub fn footprint_json(footprint: &Footprint) -> String {
-    json(&FootprintDocument::from(footprint))
+    document::to_json(footprint)
 }
 
 /// A footprint as lines for people: each write, then each declared read.

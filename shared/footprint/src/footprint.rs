@@ -74,6 +74,8 @@ pub enum Fallback {
     TooComplex,
     /// The file appeared or went away, and holds nothing that has a name.
     Empty,
+    /// The change has more files than are taken apart of one.
+    TooMany,
 }
 
 impl Fallback {
@@ -90,6 +92,7 @@ impl Fallback {
             Self::DoesNotParse => "does-not-parse",
             Self::TooComplex => "too-complex",
             Self::Empty => "empty",
+            Self::TooMany => "too-many",
         }
     }
 }

@@ -150,6 +150,24 @@ impl Uses {
         Self(bits)
     }
 
+    /// The uses as documents spell them; `any` alone for all of them.
+    #[must_use]
+    pub fn words(self) -> Vec<&'static str> {
+        const WORDS: &[(Uses, &str)] = &[
+            (Uses::CALL, "call"),
+            (Uses::TYPE, "type"),
+            (Uses::CONSTRUCT, "construct"),
+            (Uses::EXTEND, "extend"),
+            (Uses::MATCH, "match"),
+            (Uses::VALUE, "value"),
+            (Uses::IMPORT, "import"),
+        ];
+        if self == Self::ALL {
+            return vec!["any"];
+        }
+        WORDS.iter().filter(|(uses, _)| self.meets(*uses)).map(|(_, word)| *word).collect()
+    }
+
     /// Both sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::{BStr, ByteSlice};
 use zit_footprint::{
-    Carved, FileFootprint, FileKind, Footprint, Language, MAX_FILE, Side, compare, compare_carved,
+    Carved, Fallback, FileFootprint, FileKind, Footprint, Language, MAX_FILE, Side, compare,
+    compare_carved,
 };
 use zit_model::resource::Part;
 use zit_model::{AgentId, Oid, Resource, trailers};
@@ -234,7 +235,12 @@ impl Footprinter {
     /// Compares files, and remembers what was found.
     fn compare(&self, fresh: Vec<File>, n_bytes: usize, files: &mut Vec<Arc<FileFootprint>>) {
         let compared = compare_all(&fresh, n_bytes);
-        for (file, compared) in fresh.into_iter().zip(compared) {
+        for (file, mut compared) in fresh.into_iter().zip(compared) {
+            let fallback = &mut compared.footprint.fallback;
+            // What stood in for its bytes is no reason of the file's own.
+            if file.key.is_none() && *fallback == Some(Fallback::Binary) {
+                *fallback = Some(Fallback::TooMany);
+            }
             let footprint = Arc::new(compared.footprint);
             if let Some(key) = file.key {
                 let weight = footprint.writes.len();

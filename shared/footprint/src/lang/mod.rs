@@ -93,6 +93,12 @@ impl Language {
         LANGUAGES.iter().find(|row| row.0 == self).map_or(self, |row| row.3)
     }
 
+    /// Whether code reaches other files by the names of modules.
+    #[must_use]
+    pub(crate) fn has_modules(self) -> bool {
+        matches!(self.family(), Self::Rust | Self::Python | Self::TypeScript | Self::Go)
+    }
+
     /// Whether code in one language may mention names of the other: `TypeScript`, TSX and `JavaScript` share.
     #[must_use]
     pub fn shares_names_with(self, other: Self) -> bool {
