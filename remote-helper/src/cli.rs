@@ -174,9 +174,10 @@ fn judge(
 ) -> Result<ExitCode, CliError> {
     let commits = Commits::open()?;
     let base = git::commit(base)?;
-    let mine = commits.footprint(base, git::commit(mine)?)?;
-    let theirs = commits.footprint(base, git::commit(theirs)?)?;
+    let sides @ [mine, theirs] = [git::commit(mine)?, git::commit(theirs)?];
+    let [mine, theirs] = [commits.footprint(base, mine)?, commits.footprint(base, theirs)?];
     let around = commits.footprinter.around(&commits.objects, Some(base));
+    let around = around.with_sides(sides[0], sides[1]);
     let judgement = Judgement::of(&mine, &theirs, &around);
     around.finish()?;
     print(&if json { judgement.to_json() } else { judgement.to_text() })?;

@@ -235,6 +235,7 @@ fn json(document: &impl Serialize) -> String {
 fn why(because: &Because) -> Option<String> {
     match because {
         Because::Overlap | Because::Declared | Because::Name { .. } => None,
+        Because::Apart => Some("in other parts of it".to_owned()),
         Because::SameName => Some("they would be declared twice in one package".to_owned()),
         Because::Import { name } => Some(format!("{} is imported no more", quote::one_line(name))),
         Because::Reference { name, why, .. } => {

@@ -44,7 +44,7 @@ fn judge(
         Ok(Footprint { reads: BTreeSet::default(), ..(*footprint).clone() })
     };
     let (mine, theirs) = (between(two)?, between(one)?);
-    let around = footprinter.around(objects, Some(merge.base));
+    let around = footprinter.around(objects, Some(merge.base)).with_sides(two, one);
     let found = conflicts(&mine, &theirs, &around);
     around.finish()?;
     let refuses = |c: &Conflict| c.weight == Weight::Refuses && c.prose() == Prose::Stands;

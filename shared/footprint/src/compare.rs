@@ -94,25 +94,25 @@ impl Carved {
         })
     }
 
-    /// How many of its declarations a name may mean as well as `symbol`, which is counted if it is one of them: all of
+    /// Which of its declarations a name may mean as well as `symbol`, which is counted if it is one of them: all of
     /// the name, or with [`Reach::IfUniqueThere`] those that are members of a type of the same name, or of none.
-    ///
-    /// What implements a trait's member is declared with the trait.
     #[must_use]
-    pub fn declarations_like(&self, symbol: &Symbol<'_>, reach: Reach) -> usize {
-        let Ok(units) = &self.units else { return 0 };
+    pub fn declarations_like(&self, symbol: &Symbol<'_>, reach: Reach) -> Alike {
+        let Ok(units) = &self.units else { return Alike::default() };
         let there =
             |container: Option<&str>| reach == Reach::IfUnique || container == symbol.container;
-        let mut n = 0;
+        let mut alike = Alike::default();
         for (part, unit) in units {
             let implements = matches!(part, Part::Unit(name) if name.contains('@'));
             let own = unit.name.as_deref();
             let is_it = own == Some(symbol.name) && there(unit.container.as_deref());
-            n += usize::from(is_it && !implements);
+            alike.declared += usize::from(is_it && !implements);
+            alike.implemented += usize::from(is_it && implements);
             let members = unit.shape.members.iter();
-            n += members.filter(|member| *member.name == *symbol.name && there(own)).count();
+            let members = members.filter(|member| *member.name == *symbol.name && there(own));
+            alike.declared += members.count();
         }
-        n
+        alike
     }
 
     fn by(carve: impl FnOnce(&str) -> Result<(Units, Imports), Fallback>, side: Side<'_>) -> Self {
@@ -122,6 +122,31 @@ impl Carved {
             Err(fallback) => (Err(fallback), Imports::default()),
         };
         Self { kind: side.kind, bytes: hash(side), text: text.map(drop), units, imports }
+    }
+}
+
+/// How many declarations a name may mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alike {
+    /// Declarations of their own.
+    pub declared: usize,
+    /// Those that implement a member of a trait.
+    pub implemented: usize,
+}
+
+impl Alike {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let Self { declared, implemented } = self;
+        Self { declared: declared + other.declared, implemented: implemented + other.implemented }
+    }
+
+    /// Whether they are one: what implements a trait's member counts with the trait, or, where that is declared outside
+    /// of the repository, by itself.
+    #[must_use]
+    pub fn is_one(self) -> bool {
+        self.declared == 1 || self.declared == 0 && self.implemented <= 1
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Source: `spec/footprints.md`, "Conflicts".
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use zit_model::{Resource, resource::Part};
 
@@ -61,6 +61,8 @@ pub enum Weight {
 pub enum Because {
     /// They write the same, or one writes the whole of what the other writes a part of.
     Overlap,
+    /// They write the same, but other parts of it, and neither uses what the other makes there.
+    Apart,
     /// Both add a declaration of one name to one package.
     SameName,
     /// One declares to have read what the other writes.
@@ -108,7 +110,7 @@ impl Conflict {
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match &self.because {
-            Because::Overlap | Because::SameName | Because::Declared => None,
+            Because::Overlap | Because::Apart | Because::SameName | Because::Declared => None,
             Because::Import { name } | Because::Reference { name, .. } | Because::Name { name } => {
                 Some(name)
             }
@@ -140,6 +142,13 @@ pub trait Surroundings {
     /// Whether no other declaration of the symbol's language family has its name: none that is a member of a type of
     /// the same name (or of none, as the symbol), or, with [`Reach::IfUnique`], none at all.
     fn is_unique(&self, symbol: &Symbol<'_>, reach: Reach) -> bool;
+
+    /// Whether what the two sides alter in a unit that both write lies [apart](crate::apart()). Who does not have both
+    /// sides' versions cannot tell.
+    fn is_apart(&self, unit: &Resource) -> bool {
+        let _ = unit;
+        false
+    }
 }
 
 /// A repository of which nothing is known: every name is taken to be unique.
@@ -165,7 +174,8 @@ impl Surroundings for Unknown {
 /// `spec/footprints.md`, "Conflicts".
 #[must_use]
 pub fn conflicts(mine: &Footprint, theirs: &Footprint, around: &dyn Surroundings) -> Vec<Conflict> {
-    meet(mine, theirs, &|index, write, path| index.gravest(write, path, around))
+    let uses: &Uses<'_> = &|index, write, path| index.gravest(write, path, around);
+    meet(mine, theirs, uses, &|unit| around.is_apart(unit))
 }
 
 /// As [`conflicts`], but whatever a name means: a mention of the name of anything whose declaration differs refuses.
@@ -174,22 +184,37 @@ pub fn conflicts(mine: &Footprint, theirs: &Footprint, around: &dyn Surroundings
 /// `spec/footprints.md`, "Conflicts".
 #[must_use]
 pub fn conflicts_by_name(mine: &Footprint, theirs: &Footprint) -> Vec<Conflict> {
-    meet(mine, theirs, &|index, write, _| index.by_name(write))
+    meet(mine, theirs, &|index, write, _| index.by_name(write), &|_| false)
 }
 
 /// What of a side uses a write of the other.
 type Uses<'f> = dyn for<'a> Fn(&Index<'a>, &Write, &str) -> Option<Use<'a>> + 'f;
 
-fn meet(mine: &Footprint, theirs: &Footprint, uses: &Uses<'_>) -> Vec<Conflict> {
+fn meet(
+    mine: &Footprint,
+    theirs: &Footprint,
+    uses: &Uses<'_>,
+    is_apart: &dyn Fn(&Resource) -> bool,
+) -> Vec<Conflict> {
     let mut found = Vec::new();
     let my_index = Index::of(mine);
+    let mut apart = BTreeSet::new();
     for (resource, write) in theirs.writes.iter().filter(|(r, w)| !same_edit(mine, r, w)) {
         if let Some((own, because)) = same_write(mine, resource, write) {
-            let (mine, theirs) = (own.clone(), resource.clone());
-            let (kind, weight) = (ConflictKind::WriteWrite, Weight::Refuses);
+            let is_apart = both_alter(mine, resource, write) && is_apart(resource);
+            let (weight, because) = if is_apart {
+                (Weight::Informs, Because::Apart)
+            } else {
+                (Weight::Refuses, because)
+            };
+            let (kind, mine, theirs) = (ConflictKind::WriteWrite, own.clone(), resource.clone());
             found.push(Conflict { kind, mine, theirs, weight, because });
-        } else if let Some(Use { by, weight, because }) =
-            relies_on(mine, &my_index, resource, write, uses)
+            if !is_apart {
+                continue;
+            }
+            apart.insert(resource);
+        }
+        if let Some(Use { by, weight, because }) = relies_on(mine, &my_index, resource, write, uses)
         {
             let (mine, theirs) = (by.clone(), resource.clone());
             let kind = ConflictKind::ReadWrite;
@@ -198,7 +223,7 @@ fn meet(mine: &Footprint, theirs: &Footprint, uses: &Uses<'_>) -> Vec<Conflict> 
     }
     let their_index = Index::of(theirs);
     for (resource, write) in mine.writes.iter().filter(|(r, w)| !same_edit(theirs, r, w)) {
-        if same_write(theirs, resource, write).is_none()
+        if (apart.contains(resource) || same_write(theirs, resource, write).is_none())
             && let Some(Use { by, weight, because }) =
                 relies_on(theirs, &their_index, resource, write, uses)
         {
@@ -214,6 +239,15 @@ fn meet(mine: &Footprint, theirs: &Footprint, uses: &Uses<'_>) -> Vec<Conflict> 
 /// Whether `other` writes the very resource to the same effect.
 fn same_edit(other: &Footprint, resource: &Resource, write: &Write) -> bool {
     other.writes.get(resource).is_some_and(|own| own.new == write.new)
+}
+
+/// Whether `other` writes the very resource, and it is there before and after both writes.
+fn both_alter(other: &Footprint, resource: &Resource, write: &Write) -> bool {
+    let is_part = matches!(resource.part(), Part::Unit(_) | Part::Module);
+    is_part
+        && other.writes.get(resource).is_some_and(|own| {
+            own.old.is_some() && own.old == write.old && own.new.is_some() && write.new.is_some()
+        })
 }
 
 /// What of a footprint writes the same as `write`, and why it is the same.

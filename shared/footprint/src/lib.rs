@@ -19,6 +19,7 @@
 //!
 //! Source: `spec/footprints.md`.
 
+mod apart;
 mod compare;
 mod conflict;
 pub mod document;
@@ -34,7 +35,8 @@ mod shape;
 mod unit;
 mod walk;
 
-pub use compare::{Carved, Declaration, FileKind, MAX_FILE, Side, compare, compare_carved};
+pub use apart::{Versions, apart};
+pub use compare::{Alike, Carved, Declaration, FileKind, MAX_FILE, Side, compare, compare_carved};
 pub use conflict::{
     Because, Conflict, ConflictKind, Prose, Surroundings, Unknown, Weight, conflicts,
     conflicts_by_name,

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use zit_footprint::{
-    Because, Carved, Conflict, ConflictKind, FileKind, Footprint, Language, Layout, Reach, Side,
-    Surroundings, Symbol, Weight, compare, conflicts,
+    Alike, Because, Carved, Conflict, ConflictKind, FileKind, Footprint, Language, Layout, Reach,
+    Side, Surroundings, Symbol, Versions, Weight, apart, compare, conflicts,
 };
 use zit_model::Resource;
 
@@ -51,11 +51,13 @@ fn run(text: &str) {
     assert!(!cases.is_empty());
     let mut failures = String::new();
     for case in cases {
-        let around = Base::of(&case.base);
+        let around = Base::of(&case);
         let (mine, theirs) =
             (footprint(&case.base, &case.mine), footprint(&case.base, &case.theirs));
         let found = conflicts(&mine, &theirs, &around);
-        let shown: String = found.iter().map(show).collect();
+        let mut shown: Vec<_> = found.iter().map(show).collect();
+        shown.sort_by_key(|line| line.trim_start_matches('~').to_owned());
+        let shown = shown.concat();
         if shown != case.meets {
             let (title, expected) = (case.title, &case.meets);
             let _ = write!(failures, "\n=== {title}\nexpected:\n{expected}found:\n{shown}");
@@ -82,6 +84,7 @@ fn show(conflict: &Conflict) -> String {
     let informs = if *weight == Weight::Informs { "~" } else { "" };
     let because = match because {
         Because::Overlap => "both write it".to_owned(),
+        Because::Apart => "both write it, apart".to_owned(),
         Because::SameName => "both add the name".to_owned(),
         Because::Declared => "declared".to_owned(),
         Because::Import { name } => format!("{name} is imported no more"),
@@ -105,15 +108,16 @@ fn regular(text: &str) -> Side<'_> {
 }
 
 /// The base of a case: what it declares, by name and container.
-struct Base {
+struct Base<'a> {
     layout: Layout,
     files: Vec<Carved>,
+    case: &'a Case<'a>,
 }
 
-impl Base {
-    fn of(files: &Files) -> Self {
+impl<'a> Base<'a> {
+    fn of(case: &'a Case<'a>) -> Self {
         let (mut layout, mut carved) = (Layout::default(), Vec::new());
-        for (path, text) in files {
+        for (path, text) in &case.base {
             let text = text.as_deref().unwrap_or_default();
             layout.add_file(path);
             if Layout::is_manifest(path) {
@@ -122,17 +126,27 @@ impl Base {
             let language = Language::of_path(path);
             carved.extend(language.and_then(|language| Carved::new(language, regular(text))));
         }
-        Self { layout, files: carved }
+        Self { layout, files: carved, case }
     }
 }
 
-impl Surroundings for Base {
+impl Surroundings for Base<'_> {
     fn layout(&self) -> &Layout {
         &self.layout
     }
 
     fn is_unique(&self, symbol: &Symbol<'_>, reach: Reach) -> bool {
-        self.files.iter().map(|file| file.declarations_like(symbol, reach)).sum::<usize>() <= 1
+        let alike = self.files.iter().map(|file| file.declarations_like(symbol, reach));
+        alike.fold(Alike::default(), Alike::and).is_one()
+    }
+
+    fn is_apart(&self, unit: &Resource) -> bool {
+        let text = |files: &'_ Files| files.get(unit.path()).cloned().flatten();
+        let three = (text(&self.case.base), text(&self.case.mine), text(&self.case.theirs));
+        let (Some(base), Some(mine), Some(theirs)) = three else { return false };
+        let versions = Versions { base: &base, mine: &mine, theirs: &theirs };
+        Language::of_path(unit.path())
+            .is_some_and(|language| apart(language, unit.part(), versions))
     }
 }
 

@@ -4,14 +4,16 @@
 //! ask [`Around::finish`] whether everything could be read. Nothing is read before it is asked for, and what was read is
 //! remembered by blob. Forgetting everything loses nothing.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::hash::{BuildHasher as _, Hash};
 use std::sync::{Arc, Mutex};
 
 use bstr::ByteSlice;
 use foldhash::fast::FixedState;
-use zit_footprint::{Language, Layout, MAX_FILE, Reach, Surroundings, Symbol};
-use zit_model::Oid;
+use zit_footprint::{
+    Alike, Language, Layout, MAX_FILE, Reach, Surroundings, Symbol, Versions, apart,
+};
+use zit_model::{Oid, Resource};
 use zit_store::{Blob, EntryMode, Objects, StoreError};
 
 use crate::footprints::{Footprinter, lock};
@@ -28,6 +30,9 @@ const MAX_NAMES: usize = 64 * 1024;
 
 /// How many files are looked through for a name; in a repository with more, no name is known to be the only one.
 const MAX_LOOKED_AT: usize = 50_000;
+
+/// How many units of two changes are looked at in parts; further ones count as written by both.
+const MAX_APART: usize = 100;
 
 /// What is remembered of repositories' states and files.
 pub(crate) struct Landscape {
@@ -61,6 +66,9 @@ pub struct Around<'a> {
     objects: &'a Objects,
     /// The commit that both changes started from; without one nothing is known.
     base: Option<Oid>,
+    /// What both changes made of it, where that is known.
+    sides: Option<[Oid; 2]>,
+    n_apart: Cell<usize>,
     /// The tree, and its files.
     files: OnceCell<(Oid, Arc<Files>)>,
     failed: RefCell<Option<StoreError>>,
@@ -75,6 +83,8 @@ impl Footprinter {
             footprinter: self,
             objects,
             base,
+            sides: None,
+            n_apart: Cell::new(0),
             files: OnceCell::new(),
             failed: RefCell::new(None),
             nothing: Layout::default(),
@@ -83,6 +93,13 @@ impl Footprinter {
 }
 
 impl Around<'_> {
+    /// Also what the two changes made of the state: the commits `mine` and `theirs`.
+    #[must_use]
+    pub fn with_sides(mut self, mine: Oid, theirs: Oid) -> Self {
+        self.sides = Some([mine, theirs]);
+        self
+    }
+
     /// Whether everything that was asked for could be read.
     ///
     /// # Errors
@@ -141,17 +158,48 @@ impl Around<'_> {
             return Ok(false);
         }
         let family = symbol.language.family();
-        let (word, mut n) = (word(symbol.name), 0);
+        let (word, mut alike) = (word(symbol.name), Alike::default());
         for (_, oid) in files.sources.iter().filter(|source| source.0 == family) {
             if self.words(*oid)?.binary_search(&word).is_ok() {
                 let carved = self.footprinter.version(self.objects, symbol.language, *oid)?;
-                n += carved.map_or(0, |carved| carved.declarations_like(symbol, reach));
+                alike =
+                    alike.and(carved.map_or_else(Alike::default, |carved| {
+                        carved.declarations_like(symbol, reach)
+                    }));
             }
-            if n > 1 {
+            if alike.declared > 1 {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok(alike.is_one())
+    }
+
+    /// Whether the two changes of a unit lie apart.
+    fn look_at_parts(
+        &self,
+        unit: &Resource,
+        base: Oid,
+        sides: [Oid; 2],
+    ) -> Result<bool, StoreError> {
+        let Some(language) = Language::of_path(unit.path()) else { return Ok(false) };
+        let text = |commit| self.text(commit, unit.path());
+        let three = (text(base)?, text(sides[0])?, text(sides[1])?);
+        let (Some(base), Some(mine), Some(theirs)) = three else { return Ok(false) };
+        let versions = Versions { base: &base, mine: &mine, theirs: &theirs };
+        Ok(apart(language, unit.part(), versions))
+    }
+
+    /// The text of a file in a commit; `None` of one that is not there, too large, or no text.
+    fn text(&self, commit: Oid, path: &str) -> Result<Option<String>, StoreError> {
+        let tree = self.objects.commit(commit)?.tree;
+        let Some(entry) = self.objects.entry_at(tree, path.into())? else { return Ok(None) };
+        if !matches!(entry.mode, EntryMode::Regular | EntryMode::Executable) {
+            return Ok(None);
+        }
+        Ok(match self.objects.blob(entry.oid, MAX_FILE as u64)? {
+            Blob::Bytes(bytes) => String::from_utf8(bytes).ok(),
+            Blob::TooLarge(_) => None,
+        })
     }
 
     /// The words of a file, hashed and sorted; none of one that is too large to be taken apart.
@@ -183,6 +231,13 @@ impl Surroundings for Around<'_> {
         let Some(unique) = self.read(self.look_for(symbol, reach, files)) else { return false };
         lock(&self.footprinter.landscape.names).insert(question, unique, 1);
         unique
+    }
+
+    fn is_apart(&self, unit: &Resource) -> bool {
+        let Some((base, sides)) = self.base.zip(self.sides) else { return false };
+        self.n_apart.set(self.n_apart.get() + 1);
+        self.n_apart.get() <= MAX_APART
+            && self.read(self.look_at_parts(unit, base, sides)).unwrap_or(false)
     }
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn compose(
         return Ok(Composed::Ready { to: commit, footprint: mine });
     }
     let theirs = footprinter.between(&objects, base, from)?;
-    let around = footprinter.around(&objects, base);
+    let around = footprinter.around(&objects, base).with_sides(commit, from);
     let stale: Vec<_> = conflicts(&mine, &theirs, &around)
         .into_iter()
         .filter(|conflict| conflict.weight == Weight::Refuses && conflict.prose() == Prose::Stands)

@@ -315,6 +315,36 @@ pub(crate) struct Names {
     pub constructor: &'static str,
 }
 
+/// How a piece of a unit stands beside the others of its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Among {
+    /// After those before it.
+    Steps,
+    /// At most one of them runs.
+    Choices,
+    /// Each by itself, told from the others by a key.
+    Members,
+}
+
+/// What a unit is made of, where two sides write it. The empty table says: of nothing smaller.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Parts {
+    /// Kinds whose named children are pieces: all (`"*"`), those in no field (`""`), or those in one.
+    pub lists: &'static [(&'static str, &'static str, Among)],
+    /// Kinds that bind names for what follows them, not only for what is inside.
+    pub lets: &'static [&'static str],
+    /// Kinds that give a name another value, with the field that holds it.
+    pub assigns: &'static [(&'static str, &'static str)],
+    /// Kinds in such a field that hold several.
+    pub several: &'static [&'static str],
+    /// Kinds that lend a value to be changed: the token that says so, the field with the value.
+    pub lends: &'static [(&'static str, &'static str, &'static str)],
+    /// Statements that are nothing but an expression: a method that is called in one may change its value.
+    pub runs: &'static [&'static str],
+    /// Words that leave a function or loop.
+    pub jumps: &'static [&'static str],
+}
+
 /// A language's table, before it is matched with its grammar.
 pub(crate) struct Table {
     /// The parser.
@@ -329,6 +359,8 @@ pub(crate) struct Table {
     pub order: Order,
     /// What users of a type see of its changes.
     pub habits: Habits,
+    /// What units are made of.
+    pub parts: Parts,
     /// Carves a file into units.
     pub carve: for<'s, 't> fn(&mut Plan<'s>, Node<'t>),
     /// Notes what a node of the trait [`Trait::IMPORT`] binds.
@@ -347,6 +379,8 @@ pub(crate) struct Grammar {
     pub order: Order,
     /// See [`Table::habits`].
     pub habits: Habits,
+    /// See [`Table::parts`].
+    pub parts: Parts,
     /// See [`Table::carve`].
     pub carve: for<'s, 't> fn(&mut Plan<'s>, Node<'t>),
     /// See [`Table::note`].
@@ -384,6 +418,7 @@ impl From<Table> for Grammar {
             body: language.field_id_for_name("body").map(std::num::NonZero::get),
             order: table.order,
             habits: table.habits,
+            parts: table.parts,
             carve: table.carve,
             note: table.note,
             is_exhaustive: table.is_exhaustive,
@@ -534,6 +569,12 @@ mod tests {
             let rows = rows.chain(table.binds.iter().map(|row| (row.0, row.1)));
             let rows = rows.chain(names.links.iter().map(|row| (row.0, row.1)));
             let rows = rows.chain(names.around.iter().copied());
+            let parts = table.parts;
+            let kinds = kinds.chain(parts.lets.iter().chain(parts.several).copied());
+            let kinds = kinds.chain(parts.runs.iter().copied());
+            let rows = rows.chain(parts.lists.iter().map(|row| (row.0, row.1)));
+            let rows = rows.chain(parts.assigns.iter().copied());
+            let rows = rows.chain(parts.lends.iter().map(|row| (row.0, row.2)));
             let rows = rows.chain(names.typed.iter().flat_map(|r| [(r.0, r.1), (r.0, r.2)]));
             let rows: Vec<_> = rows.collect();
             for kind in kinds.chain(rows.iter().map(|row| row.0)) {

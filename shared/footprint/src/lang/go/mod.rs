@@ -6,7 +6,7 @@ mod shape;
 
 use tree_sitter::Node;
 
-use super::{BindingRow, Binds, Grammar, Link, Names, Table, Trait};
+use super::{Among, BindingRow, Binds, Grammar, Link, Names, Parts, Table, Trait};
 use crate::{
     plan::{Above, Item, Plan, Tag, children_by_field},
     reference::{Import, Source},
@@ -32,6 +32,7 @@ pub(super) fn table() -> Table {
             structural: true,
             ..Habits::NONE
         },
+        parts: PARTS,
         carve,
         note,
         is_exhaustive: |_, _| false,
@@ -111,6 +112,25 @@ const BINDS: &[BindingRow] = &[
     ("type_switch_statement", "alias", Binds::Now),
     ("type_spec", "name", Binds::Outside),
 ];
+
+const PARTS: Parts = Parts {
+    lists: &[
+        ("source_file", "*", Among::Steps),
+        ("statement_list", "*", Among::Steps),
+        ("expression_switch_statement", "", Among::Choices),
+        ("type_switch_statement", "", Among::Choices),
+        ("select_statement", "", Among::Choices),
+        ("field_declaration_list", "*", Among::Members),
+        ("interface_type", "*", Among::Members),
+        ("literal_value", "*", Among::Members),
+    ],
+    lets: &["short_var_declaration", "var_spec", "const_spec", "type_spec"],
+    assigns: &[("assignment_statement", "left"), ("inc_statement", ""), ("dec_statement", "")],
+    several: &["expression_list"],
+    lends: &[("unary_expression", "&", "operand")],
+    runs: &["expression_statement"],
+    jumps: &["return", "break", "continue", "goto"],
+};
 
 const NAMES: Names = Names {
     links: &[

@@ -9,7 +9,7 @@ mod shape;
 
 use tree_sitter::Node;
 
-use super::{BindingRow, Binds, Grammar, Link, Names, Table, Trait};
+use super::{Among, BindingRow, Binds, Grammar, Link, Names, Parts, Table, Trait};
 use crate::{
     plan::{Above, Item, MODULE, Plan, Tag, children},
     shape::{Habits, Shape, Uses},
@@ -29,6 +29,7 @@ pub(super) fn table() -> Table {
         names: NAMES,
         order: Order::Counts,
         habits: Habits { fields_in_order: true, ..Habits::NONE },
+        parts: PARTS,
         carve,
         note: imports::note,
         is_exhaustive: |_, _| false,
@@ -93,6 +94,29 @@ const BINDS: &[BindingRow] = &[
     ("function_definition", "name", Binds::Outside),
     ("class_definition", "name", Binds::Outside),
 ];
+
+const PARTS: Parts = Parts {
+    lists: &[
+        ("module", "*", Among::Steps),
+        ("block", "alternative", Among::Choices),
+        ("block", "*", Among::Steps),
+        ("if_statement", "alternative", Among::Choices),
+        ("dictionary", "*", Among::Members),
+        ("list", "*", Among::Members),
+        ("set", "*", Among::Members),
+    ],
+    lets: &["function_definition", "class_definition"],
+    assigns: &[
+        ("assignment", "left"),
+        ("augmented_assignment", "left"),
+        ("for_statement", "left"),
+        ("named_expression", "name"),
+    ],
+    several: &["pattern_list", "tuple_pattern", "list_pattern"],
+    lends: &[],
+    runs: &["expression_statement"],
+    jumps: &["return", "break", "continue", "raise"],
+};
 
 const NAMES: Names = Names {
     links: &[

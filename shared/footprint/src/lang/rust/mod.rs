@@ -8,7 +8,7 @@ mod shape;
 
 use tree_sitter::Node;
 
-use super::{BindingRow, Binds, Grammar, Link, Names, Table, Trait, work_off};
+use super::{Among, BindingRow, Binds, Grammar, Link, Names, Parts, Table, Trait, work_off};
 use crate::{
     plan::{Above, Item, MODULE, Plan, Role, Tag, named_children, one_line},
     shape::{Habits, Shape, Uses},
@@ -28,6 +28,7 @@ pub(super) fn table() -> Table {
         names: NAMES,
         order: Order::Free,
         habits: Habits { exhaustive: true, ..Habits::NONE },
+        parts: PARTS,
         carve,
         note: imports::note,
         is_exhaustive,
@@ -94,6 +95,25 @@ const BINDS: &[BindingRow] = &[
     ("const_item", "name", Binds::Outside),
     ("static_item", "name", Binds::Outside),
 ];
+
+const PARTS: Parts = Parts {
+    lists: &[
+        ("source_file", "*", Among::Steps),
+        ("block", "", Among::Steps),
+        ("match_block", "*", Among::Choices),
+        ("field_declaration_list", "*", Among::Members),
+        ("enum_variant_list", "*", Among::Members),
+        ("declaration_list", "*", Among::Members),
+        ("field_initializer_list", "*", Among::Members),
+        ("array_expression", "", Among::Members),
+    ],
+    lets: &["let_declaration", "function_item", "struct_item", "enum_item", "const_item"],
+    assigns: &[("assignment_expression", "left"), ("compound_assignment_expr", "left")],
+    several: &["tuple_expression"],
+    lends: &[("reference_expression", "mutable_specifier", "value")],
+    runs: &["expression_statement"],
+    jumps: &["return", "break", "continue"],
+};
 
 const NAMES: Names = Names {
     links: &[

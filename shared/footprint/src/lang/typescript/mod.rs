@@ -9,7 +9,7 @@ mod shape;
 
 use tree_sitter::Node;
 
-use super::{BindingRow, Binds, Grammar, Link, Names, Table, Trait};
+use super::{Among, BindingRow, Binds, Grammar, Link, Names, Parts, Table, Trait};
 use crate::{
     plan::{Above, Item, Plan, Role, Tag, children, one_line},
     shape::{Form, Habits, Uses},
@@ -41,6 +41,7 @@ fn table(
         names: NAMES,
         order: Order::Counts,
         habits: Habits { structural: true, variants_in_order: true, ..Habits::NONE },
+        parts: PARTS,
         carve,
         note: imports::note,
         is_exhaustive: |_, _| false,
@@ -144,6 +145,37 @@ const BINDS: &[BindingRow] = &[
     ("index_signature", "name", Binds::Never),
     ("mapped_type_clause", "name", Binds::Now),
 ];
+
+const PARTS: Parts = Parts {
+    lists: &[
+        ("program", "*", Among::Steps),
+        ("statement_block", "*", Among::Steps),
+        ("switch_body", "*", Among::Choices),
+        ("switch_case", "body", Among::Steps),
+        ("switch_default", "body", Among::Steps),
+        ("class_body", "*", Among::Members),
+        ("interface_body", "*", Among::Members),
+        ("object_type", "*", Among::Members),
+        ("enum_body", "*", Among::Members),
+        ("object", "*", Among::Members),
+        ("array", "*", Among::Members),
+    ],
+    lets: &[
+        "variable_declarator",
+        "function_declaration",
+        "generator_function_declaration",
+        "class_declaration",
+    ],
+    assigns: &[
+        ("assignment_expression", "left"),
+        ("augmented_assignment_expression", "left"),
+        ("update_expression", "argument"),
+    ],
+    several: &["array_pattern", "object_pattern"],
+    lends: &[],
+    runs: &["expression_statement"],
+    jumps: &["return", "break", "continue", "throw"],
+};
 
 const NAMES: Names = Names {
     links: &[
