@@ -27,6 +27,7 @@ mod denied;
 mod documents;
 mod error;
 pub mod footprints;
+mod forms;
 mod hooks;
 mod inspect;
 mod judge;

@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bstr::ByteSlice;
 use zit_model::refs::Address;
 use zit_model::settings::Settings;
 use zit_model::{AgentId, ItemId, Now, Oid, RefChange, RefName, RefUpdate, Resource, refs};
-use zit_store::{Objects, Quarantine, Signature, StoreError};
+use zit_store::{Objects, Quarantine, StoreError};
 
 use crate::actor::Actor;
 use crate::documents::{claim_document, standing, state_document};
+use crate::forms::{Forms, Lander};
 use crate::landing::Landing;
 use crate::open;
-use crate::push::Push;
+use crate::push::{Push, Study};
 use crate::verdict::{Decision, Grant, ItemStep, Step, Verdict};
 use crate::view::{AgentRecord, Claim, OpenItem};
 
@@ -58,6 +58,16 @@ struct Ground<'a> {
     /// The pushed objects, and the repository's.
     objects: &'a Objects,
     now: Now,
+}
+
+impl<'a> Ground<'a> {
+    /// What was learned of the commit that a part of the push brings.
+    fn study(&self, origin: &Origin) -> Option<&'a Study> {
+        match origin {
+            Origin::Command(n) => self.push.commands.get(*n)?.study.as_ref(),
+            Origin::Wish(_) | Origin::State(_) | Origin::Landing => None,
+        }
+    }
 }
 
 /// What changes in the view once the refs have moved.
@@ -125,9 +135,13 @@ impl Plan {
             Step::Forward { mainline, current } => {
                 self.moves_mainline = true;
                 self.needs_pack = true;
+                let agent = pusher(ground, &origin);
+                let study = ground.study(&origin);
+                let by = agent.as_ref().zip(study);
+                let by = by.map(|(agent, study)| Lander { agent, footprint: &study.footprint });
                 self.updates.push((origin, mainline.clone()));
                 if let Some(to) = current.change.new_value() {
-                    self.advance(actor, current.clone(), to, objects)?;
+                    self.advance(actor, current.clone(), to, by, objects)?;
                 }
             }
             Step::Grant(grant) => {
@@ -182,43 +196,11 @@ impl Plan {
             plan.end(name, landing.commit, Origin::Landing);
         }
         let current = RefUpdate { name: refs::current(), change };
-        plan.advance(actor, current, landing.to, &made.objects())?;
-        plan.end_earlier_forms(actor, landing, &made.objects())?;
+        let agent = landing.agent.as_ref();
+        let by = agent.map(|agent| Lander { agent, footprint: &landing.footprint });
+        plan.advance(actor, current, landing.to, by, &made.objects())?;
         plan.states(actor, made, now)?;
         Ok(plan)
-    }
-
-    /// Drops the agent's recorded changes that the landed one is a later form of: a rebase keeps author, author's time
-    /// and subject, and writes some of the same. The form that was refused would go on holding what it writes.
-    ///
-    /// # Source
-    /// `spec/accept.md`, "After a refusal".
-    fn end_earlier_forms(
-        &mut self,
-        actor: &Actor,
-        landing: &Landing,
-        objects: &Objects,
-    ) -> Result<(), StoreError> {
-        let Some(agent) = &landing.agent else { return Ok(()) };
-        let landed = form(objects, landing.commit)?;
-        let writes = |item: &OpenItem| {
-            let landed = &landing.footprint.writes;
-            item.footprint.writes.keys().any(|write| landed.keys().any(|w| w.overlaps(write)))
-        };
-        for item in actor.view.items_of(agent).filter(|item| writes(item)) {
-            let Address::Change(earlier) = refs::address(&item.name) else { continue };
-            let gone = actor.store.find_ref(&item.name)? != Some(earlier);
-            // One that cannot be read is no form of anything, and stops nobody.
-            let same = || form(objects, earlier).is_ok_and(|form| form == landed);
-            if earlier != landing.commit
-                && !gone
-                && same()
-                && self.end(item.name.clone(), earlier, Origin::Landing)
-            {
-                self.close(actor, item);
-            }
-        }
-        Ok(())
     }
 
     /// Closes an item, and ends the claims that were made for it.
@@ -245,7 +227,7 @@ impl Plan {
         now: Now,
     ) -> Result<Self, StoreError> {
         let mut plan = Self::default();
-        plan.advance(actor, current, to, &made.objects())?;
+        plan.advance(actor, current, to, None, &made.objects())?;
         plan.states(actor, made, now)?;
         Ok(plan)
     }
@@ -270,18 +252,19 @@ impl Plan {
         self.updates.get(index).map(|(origin, _)| origin)
     }
 
-    /// Current moves to `to`: items whose head it contains have landed, and their claims go with them.
+    /// Current moves to `to`: what has landed with it is no longer open, and its claims go with it.
     fn advance(
         &mut self,
         actor: &Actor,
         current: RefUpdate,
         to: Oid,
+        by: Option<Lander<'_>>,
         objects: &Objects,
     ) -> Result<(), StoreError> {
         let from = current.change.old_value();
         self.updates.push((Origin::Landing, current));
         self.effects.push(Effect::Current(to, open::settings(objects, to)));
-        let landed = self.landed(actor, from, to, objects)?;
+        let landed = self.landed(actor, from, to, by, objects)?;
         for item in &landed {
             self.end_recorded(actor, item)?;
             self.close(actor, item);
@@ -290,12 +273,17 @@ impl Plan {
         Ok(())
     }
 
-    /// The open items that `to` brings into current, and the snapshots of their tasks that are no younger.
+    /// The open items that `to` brings into current, also in a later form, and the snapshots of their tasks that are no
+    /// younger.
+    ///
+    /// # Source
+    /// `spec/accept.md`, "After a landing".
     fn landed(
         &self,
         actor: &Actor,
         from: Option<Oid>,
         to: Oid,
+        by: Option<Lander<'_>>,
         objects: &Objects,
     ) -> Result<Vec<OpenItem>, StoreError> {
         let items = self.items(actor);
@@ -313,6 +301,13 @@ impl Plan {
             if new.contains(&item.head) || new.is_empty() && objects.is_ancestor(item.head, to)? {
                 landed.insert(name, (*item).clone());
             }
+        }
+        if let Some(by) = by {
+            let now = |item: &OpenItem| self.done.opened.iter().any(|new| new.name == item.name);
+            let others =
+                items.values().filter(|item| !landed.contains_key(&item.name) && !now(item));
+            let earlier = earlier_forms(by, others.copied(), new, to, objects)?;
+            landed.extend(earlier.into_iter().map(|item| (&item.name, item.clone())));
         }
         for item in landed.values().cloned().collect::<Vec<_>>() {
             let wip = refs::wip(&item.agent, &item.item);
@@ -398,10 +393,7 @@ impl Plan {
             ItemStep::None => return,
             ItemStep::Close => self.effects.push(Effect::Item(update.name.clone(), None)),
             ItemStep::Open { agent, item, intent } => {
-                let study = match origin {
-                    Origin::Command(n) => push.commands.get(*n).and_then(|c| c.study.as_ref()),
-                    Origin::Wish(_) | Origin::State(_) | Origin::Landing => None,
-                };
+                let study = ground.study(origin);
                 let (Some(head), Some(study)) = (update.change.new_value(), study) else { return };
                 let open = OpenItem {
                     agent: agent.clone(),
@@ -526,11 +518,35 @@ fn renew_touched(actor: &mut Actor, opened: &[OpenItem], now: Now) {
     }
 }
 
-/// What a rebase keeps of a commit.
-fn form(objects: &Objects, commit: Oid) -> Result<(Signature, Option<Vec<u8>>), StoreError> {
-    let commit = objects.commit(commit)?;
-    let subject = commit.message.lines().next().map(<[u8]>::to_vec);
-    Ok((commit.author, subject))
+/// The agent that pushes the mainline: the one that speaks, else the one that the commit's author stands for.
+fn pusher(ground: &Ground<'_>, origin: &Origin) -> Option<AgentId> {
+    let principal = &ground.push.speaker.principal;
+    let owned = |agent: &AgentId| ground.actor.view.foreign_owner(agent, principal).is_none();
+    let by_author = || ground.study(origin).and_then(|study| study.author.clone()).filter(owned);
+    ground.push.speaker.agent.clone().or_else(by_author)
+}
+
+/// Which of `items` are the lander's, write some of the same, and are earlier forms of `new`, which current has at `to`.
+fn earlier_forms<'a>(
+    by: Lander<'_>,
+    items: impl Iterator<Item = &'a OpenItem>,
+    new: BTreeSet<Oid>,
+    to: Oid,
+    objects: &Objects,
+) -> Result<Vec<&'a OpenItem>, StoreError> {
+    let landed = &by.footprint.writes;
+    let writes = |item: &OpenItem| {
+        item.footprint.writes.keys().any(|write| landed.keys().any(|w| w.overlaps(write)))
+    };
+    let own: Vec<&OpenItem> =
+        items.filter(|item| item.agent == *by.agent && writes(item)).collect();
+    if own.is_empty() {
+        return Ok(own);
+    }
+    let new = Forms::of(objects, new)?;
+    // One that cannot be read is no form of anything, and stops nobody.
+    let earlier = own.into_iter().filter(|item| new.end(objects, item.head, to).unwrap_or(false));
+    Ok(earlier.collect())
 }
 
 /// The keys of the claims that end when an item lands: those made for the item, and those made for no item in

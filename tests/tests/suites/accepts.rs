@@ -116,3 +116,27 @@ fn a_change_that_relies_on_a_changed_signature_is_refused_and_lands_by_the_print
     assert!(second.shell(drop).is_ok(), "{drop}: {run}");
     assert_eq!(bare.resolve(&format!("refs/zit/changes/{change}")), None);
 }
+
+#[test]
+fn work_that_landed_in_an_amended_form_stands_in_nobodys_way() {
+    for land in ["HEAD:refs/for/main", "HEAD:refs/heads/main"] {
+        let world = World::new();
+        let text = |n: u32| format!("pub fn parse() -> u32 {{\n    {n}\n}}\n");
+        server::seeded(&world, "repo.git", &[("src/config.rs", &text(1))]);
+        let server = Server::start(&world);
+        let [ada, ben] = ["ada", "ben"]
+            .map(|agent| world.git().clone_of(&server.seat(agent, "repo.git"), agent));
+        ada.commit("Two", &[("src/config.rs", &text(2))]);
+        ada.ok(["push", "--quiet", "origin", "HEAD:refs/heads/two"]);
+        let claim = ["push", "origin", "origin/main:refs/zit/claim/src/config.rs#parse"];
+        ben.fails(claim).says("being written by ada");
+        std::fs::write(ada.dir().join("src/config.rs"), text(3)).unwrap();
+        ada.ok(["commit", "--quiet", "--all", "--amend", "--no-edit"]);
+        ada.ok(["push", "--quiet", "origin", land]);
+        ben.ok(["pull", "--quiet", "origin", "main"]);
+        ben.ok(claim);
+        ben.commit("Four", &[("src/config.rs", &text(4))]);
+        let pushed = ben.run(["push", "origin", "HEAD:refs/heads/four"]).ok();
+        assert!(!pushed.stderr.contains("note"), "{land}: {pushed}");
+    }
+}

@@ -5,6 +5,7 @@ mod accept;
 mod accept_refused;
 mod claims;
 mod documents;
+mod forms;
 mod inflight;
 mod intruders;
 mod items;
