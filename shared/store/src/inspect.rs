@@ -6,6 +6,7 @@
 //!
 //! Never writes, and never knows what a ref means.
 
+mod dangling;
 mod follow;
 mod leftovers;
 
@@ -108,7 +109,7 @@ impl Store {
                 inspected.findings.push(Finding::problem("journal", &error.to_string(), next));
             }
         }
-        self.fsck(&mut inspected)?;
+        self.fsck(&mut inspected, &values)?;
         if !inspected.in_use {
             inspected.findings.extend(leftovers::find(self)?);
         }
@@ -148,7 +149,11 @@ impl Store {
     }
 
     /// `git fsck --strict`.
-    fn fsck(&self, inspected: &mut Inspected) -> Result<(), StoreError> {
+    fn fsck(
+        &self,
+        inspected: &mut Inspected,
+        values: &BTreeMap<BString, Oid>,
+    ) -> Result<(), StoreError> {
         let git = Git::at(self.common_dir(), &[], "fsck");
         let checked =
             git.args(["--strict", "--no-dangling", "--no-progress"]).finish(|_| Ok(()))?;
@@ -161,6 +166,14 @@ impl Store {
         let lines = said.lines().filter(|line| !line.trim().is_empty()).take(MAX_LINES);
         let n_before = inspected.findings.len();
         for line in lines {
+            if let Some(finding) = dangling::find(self, line.as_bstr(), values) {
+                inspected.findings.push(finding);
+                continue;
+            }
+            // What it tells of HEAD's branch is no fault, and told beside one.
+            if line.starts_with(b"notice: ") {
+                continue;
+            }
             let what = format!("git fsck: {}", line.to_str_lossy());
             inspected.findings.push(Finding::problem("object", &what, next));
         }

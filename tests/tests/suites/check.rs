@@ -239,6 +239,53 @@ fn leftovers_are_told_by_who_left_them() {
 }
 
 #[test]
+fn a_head_that_leads_nowhere_is_found_and_the_command_mends_it() {
+    let table = table();
+    let bare = &table.bare;
+    let main = bare.resolve("refs/heads/main").unwrap();
+    for (name, branches, named) in [
+        ("refs/namespaces/a/", &["old", "trunk"][..], "trunk"),
+        ("refs/namespaces/b/", &["dev", "main"], "main"),
+        ("refs/namespaces/b/refs/namespaces/c/", &["dev"], "dev"),
+    ] {
+        for branch in branches {
+            bare.ok(["update-ref", &format!("{name}refs/heads/{branch}"), &main]);
+        }
+        // Named as the namespace calls it.
+        let head = format!("{name}HEAD");
+        bare.ok(["symbolic-ref", &head, "refs/heads/trunk"]);
+        let text =
+            table.finds(&format!("ref: {head} names refs/heads/trunk, which does not exist"));
+        assert!(!text.contains("git fsck"), "{text}");
+        let line = text.lines().find(|line| line.starts_with("problem: ref")).unwrap();
+        let (_, command) = line.rsplit_once("to do: git ").unwrap();
+        assert_eq!(command, format!("symbolic-ref {head} {name}refs/heads/{named}"));
+        bare.ok(command.split(' '));
+        table.is_sound();
+    }
+    bare.ok(["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/gone"]);
+    let text = table.finds("ref: refs/remotes/origin/HEAD names refs/remotes/origin/gone");
+    assert!(text.contains("to do: git symbolic-ref -d refs/remotes/origin/HEAD"), "{text}");
+}
+
+#[test]
+fn the_head_of_a_namespace_without_branches_is_no_problem() {
+    let table = table();
+    let head = "refs/namespaces/a/HEAD";
+    table.bare.ok(["symbolic-ref", head, "refs/namespaces/a/refs/heads/main"]);
+    let (code, text) = table.check(&[]);
+    let note = "note: ref: refs/namespaces/a/HEAD names refs/namespaces/a/refs/heads/main, which does not \
+                exist; to do: nothing: a push of refs/namespaces/a/refs/heads/main makes it";
+    assert!(text.contains(note), "{text}");
+    assert_eq!(code, Some(0), "{text}");
+    table.bare.ok(["symbolic-ref", head, "refs/heads/none"]);
+    let (code, text) = table.check(&[]);
+    let command = "git symbolic-ref refs/namespaces/a/HEAD refs/namespaces/a/refs/heads/main";
+    assert!(text.contains(command), "{text}");
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
 fn what_is_no_repository_cannot_be_checked() {
     let world = World::new();
     let (code, text) = check(&world, &world.root(), &[]);
