@@ -316,19 +316,11 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             paths.iter().map(|p| Line::new(format!("conflict in {}", path(p)))).collect(),
             with_discard(voice, vec![voice.rebuild()]),
         ),
-        Refusal::Fenced { holders } => {
-            let reason = holders.first().map_or_else(String::new, |first| {
-                format!("writes {}, which {}", first.resource.shown(), fence(first))
-            });
-            told(
-                reason,
-                holders.iter().map(holder_line).collect(),
-                vec![
-                    voice.status("who holds what, and for how long"),
-                    voice.land_again("again, once the lease has run out"),
-                ],
-            )
-        }
+        Refusal::Fenced { holders } => told(
+            holders.first().map_or_else(String::new, fence),
+            holders.iter().map(holder_line).collect(),
+            past_fence(voice, sent, holders),
+        ),
         Refusal::Ref(refused) => told(
             refused.to_string(),
             refused.hint().map(Line::new).into_iter().collect(),
@@ -428,8 +420,11 @@ fn held_by(holder: &Holder, resource: &Resource) -> String {
 
 fn fence(holder: &Holder) -> String {
     match &holder.hold {
-        Hold::Claim { left } => format!("{} claims, lease left {}", holder.agent, time(*left)),
-        Hold::InFlight { .. } => format!("{} is writing", holder.agent),
+        Hold::Claim { left } => {
+            let left = time(*left);
+            format!("claimed by {agent}, lease left {left}; land again then: it writes {resource}")
+        }
+        Hold::InFlight { .. } => format!("{agent} is writing {resource}, which it writes too"),
     }
 }
 
@@ -463,13 +458,27 @@ fn stale_reason(reasons: &[Staleness]) -> String {
         || "what landed".to_owned(),
         |(commit, author)| format!("{} ({})", quote::quoted(author), commit.short()),
     );
+/// Whose claim a landing would write over, in one line, with the way out.
     format!("stale: {} was written by {who}; rebase and land again", first.conflict.theirs.shown())
+    let (agent, resource) = (&holder.agent, holder.resource.shown());
 }
 
 fn staleness_line(reason: &Staleness) -> Line {
     let who = reason.landed.as_ref().map_or_else(String::new, |(commit, author)| {
         format!(", landed by {} in {}", quote::quoted(author), commit.short())
     });
+/// What gets a landing past the claims of others: to wait for the leases, to ask for the claims, or to give up.
+fn past_fence(voice: &Voice, sent: &str, holders: &[Holder]) -> Vec<Command> {
+    let mut options = vec![
+        voice.status("who is at work, and how long each claim has left"),
+        voice.land_again("land again, once the lease has run out"),
+    ];
+    let ask = "or ask for it then, so that nobody else takes it before you land";
+    options.extend(holders.iter().map(|holder| voice.prompt.claim(&holder.resource, ask)));
+    // A push of the mainline itself records nothing that could be dropped.
+    if sent.starts_with("refs/heads/") { options } else { with_discard(voice, options) }
+}
+
     let conflict = &reason.conflict;
     let what = match conflict.kind {
         zit_footprint::ConflictKind::WriteWrite => {

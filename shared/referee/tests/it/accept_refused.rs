@@ -119,10 +119,15 @@ fn a_landing_over_a_live_claim_of_another_is_refused_until_it_lapses() {
     world.push("ada", &[claim("src/a.rs#one")], &["zit.intent=tune"]).ok();
     world.advance(Duration::from_mins(4));
     let change = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
-    world
-        .push("bob", &[accept(change)], &[])
-        .refused("writes src/a.rs#one, which ada claims, lease left 6m00s")
+    let answer = world.push("bob", &[accept(change)], &[]);
+    answer
+        .refused("claimed by ada, lease left 6m00s; land again then: it writes src/a.rs#one")
         .says("ada is doing \"tune\" and holds src/a.rs#one");
+    let [status, land, ask, drop] = &answer.offers()[..] else { panic!("{}", answer.text) };
+    assert_eq!(status, "git push -o zit.status origin origin/main:refs/zit/tell");
+    assert_eq!(*land, format!("git push origin {change}:refs/for/main"));
+    assert_eq!(ask, "git push origin origin/main:refs/zit/claim/src/a.rs#one");
+    assert_eq!(*drop, format!("git push origin :{}", change_ref(change)));
     left_as_recorded(&world, base, change);
     world.advance(LEASE);
     world.push("bob", &[accept(change)], &[]).ok();
@@ -136,7 +141,7 @@ fn an_agent_whose_claim_was_taken_over_cannot_land_on_it_by_pushing_late() {
     let change = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
     world.advance(LEASE);
     world.push("bob", &[claim("src/a.rs#one")], &[]).ok();
-    world.push("ada", &[accept(change)], &[]).refused("which bob claims");
+    world.push("ada", &[accept(change)], &[]).refused("claimed by bob");
     left_as_recorded(&world, base, change);
 }
 

@@ -104,7 +104,11 @@ fn a_forward_push_over_a_live_claim_is_refused() {
     world.push("ada", &[claim("src/a.rs#one")], &[]).ok();
     let next = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
     let forward = [moved("refs/heads/main", base, next)];
-    world.push("bob", &forward, &[]).refused("which ada claims, lease left 10m00s");
+    let answer = world.push("bob", &forward, &[]);
+    answer.refused("claimed by ada, lease left 10m00s; land again then");
+    let offers = answer.offers();
+    assert!(offers.contains(&format!("git push origin {next}:refs/for/main")), "{}", answer.text);
+    assert_eq!(offers.len(), 3, "nothing is recorded that could be dropped: {}", answer.text);
     assert_eq!(world.current(), base);
     world.push("ada", &forward, &[]).ok();
     assert_eq!(world.current(), next);

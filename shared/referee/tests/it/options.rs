@@ -135,7 +135,7 @@ fn a_dry_run_of_an_accept_is_judged_as_the_accept_would_be() {
     world.push("bob", &[accept(stale)], &["zit.dry-run"]).refused("stale: src/a.rs#one");
     world.push("bob", &[accept(apart)], &["zit.dry-run"]).ok();
     world.push("eve", &[claim("src/a.rs#two")], &[]).ok();
-    world.push("bob", &[accept(apart)], &["zit.dry-run"]).refused("eve claims");
+    world.push("bob", &[accept(apart)], &["zit.dry-run"]).refused("claimed by eve");
     world.push("eve", &[release("src/a.rs#two")], &[]).ok();
     assert_eq!(world.find("refs/zit/current"), Some(before["refs/zit/current"]));
     assert!(!world.refs().contains_key(&crate::world::change_ref(stale)));
