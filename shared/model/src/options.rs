@@ -4,7 +4,11 @@
 //!
 //! Source: `spec/options.md`.
 
+mod mend;
+
 use bstr::{BString, ByteSlice};
+
+pub use mend::mended;
 
 use crate::{AgentId, ItemId, quote};
 

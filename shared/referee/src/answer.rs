@@ -13,6 +13,7 @@ use zit_wire::report::{self, CommandReport, Rewritten};
 use zit_wire::{pkt, side_band};
 
 use crate::actor::{Outcome, Status};
+use crate::again;
 use crate::error::RefereeError;
 use crate::hooks::PostHooks;
 use crate::push::Command;
@@ -573,14 +574,16 @@ pub(crate) fn bad_options(
     kind: gix_hash::Kind,
     error: &zit_model::options::OptionError,
 ) -> PushAnswer {
-    // The options cannot be read as a whole; the agent among them can, as far as it is one.
-    let named = request.options.iter().find_map(|option| option.strip_prefix(b"zit.agent="));
-    let named = named.and_then(|id| AgentId::new(std::str::from_utf8(id).ok()?).ok());
-    let prompt = Prompt { mainline: "main".into(), agent: named };
-    let status = prompt.push(&["zit.status"], "HEAD:refs/zit/tell", "an option that works");
+    let option = again::mended(request).unwrap_or_else(|| {
+        // The options cannot be read as a whole; the agent among them can, as far as it is one.
+        let named = request.options.iter().find_map(|option| option.strip_prefix(b"zit.agent="));
+        let named = named.and_then(|id| AgentId::new(std::str::from_utf8(id).ok()?).ok());
+        let prompt = Prompt { mainline: "main".into(), agent: named };
+        prompt.push(&["zit.status"], "HEAD:refs/zit/tell", "an option that works")
+    });
     let json = request.options.iter().any(|option| option == "zit.format=json");
     let format = if json { Format::Json } else { Options::default().format };
-    PushAnswer::refused(request, kind, &error.to_string(), vec![status], format)
+    PushAnswer::refused(request, kind, &error.to_string(), vec![option], format)
 }
 
 /// The answer to a push that the repository's `pre-receive` hook refuses.

@@ -17,6 +17,7 @@
 //! Invariant: `judge` reads no clock, no file and no ref.
 
 mod actor;
+mod again;
 mod answer;
 mod around;
 mod carry_out;

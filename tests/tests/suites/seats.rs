@@ -155,3 +155,18 @@ fn an_agent_named_by_option_speaks_for_the_push() {
         table.bob.fails(["push", "-o", &option, &url, "origin/main:refs/zit/claim/x"]);
     }
 }
+
+#[test]
+fn a_misspelt_option_is_answered_with_a_push_that_does_what_was_meant() {
+    let table = table();
+    table.bob.commit("Work", &[("b.txt", "b\n")]);
+    let misspelt = ["push", "-o", "zit.clam=b.txt", "-o", "zit.intent=It's `b`", "origin"];
+    let run = table.bob.run([&misspelt[..], &["HEAD:refs/heads/b"]].concat()).failed();
+    let [printed] = &run.printed_commands()[..] else { panic!("one way forward: {run}") };
+    let run = table.bob.shell(printed);
+    assert!(run.is_ok(), "{printed}: {run}");
+    assert!(run.stderr.contains("bob holds b.txt"), "{run}");
+    assert_eq!(table.bare.resolve("refs/heads/b"), table.bob.resolve("HEAD"));
+    let status = table.ada.run(["push", "-o", "zit.status", "origin", "HEAD:refs/zit/tell"]).ok();
+    assert!(status.stderr.contains("\"It's `b`\""), "{status}");
+}

@@ -1,6 +1,8 @@
 //! Push options: what they bind, what they refuse, and how a dry run is told.
 
-use crate::world::{Answer, World, accept, ask, claim, create, moved, release, source, tell};
+use crate::world::{
+    Answer, World, accept, ask, claim, create, delete, moved, release, source, tell,
+};
 
 #[test]
 fn a_required_claim_that_is_lost_moves_nothing() {
@@ -149,6 +151,36 @@ fn an_unknown_option_is_refused_with_the_known_ones() {
     let answer = world.push("ada", &[create("refs/heads/t", base), tell()], &["zit.nope=1"]);
     answer.refused("unknown option zit.nope; known: zit.agent").says("zit.require-claim");
     assert_eq!(world.refs(), before);
+}
+
+#[test]
+fn an_option_that_cannot_be_taken_is_answered_with_the_same_push_mended() {
+    let (world, base) = World::new();
+    let branch = create("refs/heads/t", base);
+    for (options, mended) in [
+        (&["zit.clam=src/a b.rs#x"][..], "-o 'zit.claim=src/a b.rs#x' "),
+        (
+            &["ci.skip", "zit.intents=It's `rm`", "zit.status=1"],
+            "-o ci.skip -o 'zit.intent=It'\\''s `rm`' -o zit.status ",
+        ),
+        (&["zit.agent=ada", "zit.nope=1"], "-o zit.agent=ada "),
+        (&["zit.claim"], ""),
+    ] {
+        let answer = world.push("ada", std::slice::from_ref(&branch), options);
+        let expected = format!("git push {mended}origin {base}:refs/heads/t");
+        assert_eq!(answer.offers(), [expected], "{options:?}");
+    }
+    let answer =
+        world.push_atomic("ada", &[branch.clone(), delete("refs/heads/u", base)], &["zit.nope"]);
+    let refspecs = format!("{base}:refs/heads/t :refs/heads/u");
+    assert_eq!(answer.offers(), [format!("git push --atomic origin {refspecs}")]);
+    // What is too long to be read is not printed.
+    let many: Vec<_> = (0..9).map(|n| create(&format!("refs/heads/t{n}"), base)).collect();
+    let answer = world.push("ada", &many, &["zit.agent=ada", "zit.nope"]);
+    assert_eq!(
+        answer.offers(),
+        ["git push -o zit.agent=ada -o zit.status origin HEAD:refs/zit/tell"]
+    );
 }
 
 #[test]
