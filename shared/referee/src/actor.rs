@@ -28,6 +28,7 @@ use crate::seen::Seen;
 use crate::speaker::Door;
 use crate::verdict::{Decision, Holder, Refusal, Verdict};
 use crate::view::{OpenItem, Strayed, View};
+use crate::words::GIVEN;
 
 /// All that can wake the actor. Each carries the way back to who asks.
 pub(crate) enum Event {
@@ -277,7 +278,7 @@ impl Actor {
             others: self.others(&done, speaker.as_ref(), now),
             fences: self.fences(&push, &verdict, speaker.as_ref(), now),
             mainline: self.view.mainline.clone(),
-            free_agent: self.free_agent(),
+            free_agent: self.free_agent(&push, door),
             bind: self.view.settings.bind,
             push,
             verdict,
@@ -305,10 +306,21 @@ impl Actor {
         self.store.find_ref(name).is_ok_and(|found| found.is_none())
     }
 
-    /// An id that nobody has yet. It need only be free, not secret.
-    fn free_agent(&self) -> AgentId {
+    /// The id that a credential stands for, else one that nobody has yet. It need only be free, not secret, and is another
+    /// each time: nothing but a credential tells one caller that has no agent from the next, and two that were told the
+    /// same id would pass for one agent.
+    fn free_agent(&self, push: &Push, door: Door) -> AgentId {
+        let principal = &push.speaker.principal;
+        let own = match door {
+            Door::Open => None,
+            Door::Credential => AgentId::slug(&principal.name),
+        };
+        let owned = |agent: &AgentId| self.view.foreign_owner(agent, principal).is_none();
+        if let Some(own) = own.filter(owned) {
+            return own;
+        }
         let random = || RandomState::new().hash_one(0) & 0x00ff_ffff;
-        let ids = std::iter::repeat_with(|| format!("agent-{:06x}", random()));
+        let ids = std::iter::repeat_with(|| format!("{GIVEN}{:06x}", random()));
         ids.filter_map(|id| AgentId::new(&id).ok())
             .find(|id| !self.view.agents.contains_key(id))
             .expect("there are more ids of this form than agents fit into memory")

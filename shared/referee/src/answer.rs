@@ -192,10 +192,13 @@ pub(crate) fn decided(
         mainline: branch.map_or_else(|| "main".into(), ToString::to_string),
         agent: match &speaker.agent {
             Some(agent) => speaker.named_by_option.then(|| agent.clone()),
-            None => Some(outcome.free_agent.clone()),
+            // What was taken as its author's work is asked about as that agent: as another it would be in its own way.
+            None => Some(outcome.done.author().unwrap_or_else(|| outcome.free_agent.clone())),
         },
     };
-    let voice = Voice { prompt, pushed: None, free_agent: outcome.free_agent.clone() };
+    let free_agent = outcome.free_agent.clone();
+    let is_over_network = outcome.push.committer.address.is_some();
+    let voice = Voice { prompt, pushed: None, free_agent, is_over_network };
     let mut telling = Telling::new(outcome, voice);
     for (n, (command, decision)) in
         outcome.push.commands.iter().zip(&outcome.verdict.commands).enumerate()

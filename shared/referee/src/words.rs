@@ -3,6 +3,7 @@
 //! Every command is one that the reader can run as it stands. It pushes `origin/<mainline>` where the pushed value does
 //! not matter, so that it uploads nothing.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use zit_model::envelope::{Command, Line};
@@ -13,6 +14,9 @@ use crate::verdict::{Hold, Holder, Refusal, Staleness};
 /// The longest reason in a report, in bytes. Source: `spec/results.md`, "Reports".
 pub(crate) const MAX_REASON: usize = 120;
 
+/// How ids begin that are given to those who have none.
+pub(crate) const GIVEN: &str = "agent-";
+
 /// What refusals are told with.
 #[derive(Clone, Debug)]
 pub(crate) struct Voice {
@@ -22,6 +26,8 @@ pub(crate) struct Voice {
     pub(crate) pushed: Option<Oid>,
     /// An agent id that nobody has, for those who have none.
     pub(crate) free_agent: AgentId,
+    /// Whether the push came over a network: by HTTP.
+    pub(crate) is_over_network: bool,
 }
 
 /// A refusal in words.
@@ -105,22 +111,21 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             Vec::new(),
             vec![voice.status("your own items and claims")],
         ),
-        Refusal::NoAgent => {
-            let option = format!("zit.agent={}", voice.free_agent);
-            let refspec =
-                if needs_head(sent) { format!("HEAD:{sent}") } else { voice.prompt.request(sent) };
-            told(
-                format!("say which agent you are: git push -o {option} …"),
-                vec![Line::new(
+        Refusal::NoAgent => told(
+            format!(
+                "say which agent you are: git push -o zit.agent=<id>, always the same; {} is free",
+                voice.free_agent
+            ),
+            vec![
+                Line::new(
+                    "use the id that you have, if you were given one: under another you stand in your own way",
+                ),
+                Line::new(
                     "or clone from http://<host>/@<agent>/<repo>, which says it with every push",
-                )],
-                vec![as_free_agent(voice).push(
-                    &[],
-                    &refspec,
-                    "any id that is yours alone will do",
-                )],
-            )
-        }
+                ),
+            ],
+            vec![introduce(voice, sent)],
+        ),
         Refusal::ForeignAgent { agent, owner } => told(
             format!("agent {agent} belongs to {}; use another id", quote::quoted(owner)),
             Vec::new(),
@@ -162,7 +167,7 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
             let claimed = holders.iter().any(|h| matches!(h.hold, Hold::Claim { .. }));
             let when = if claimed { "the lease has run out" } else { "that work has landed" };
             options.push(voice.prompt.claim(resource, &format!("ask again, once {when}")));
-            told(held, holders.iter().map(holder_line).collect(), options)
+            told(held, holder_lines(voice, holders), options)
         }
         Refusal::NotYours { holder } => told(
             format!("{} holds it, not you: {}", holder.agent, holder.resource.shown()),
@@ -318,7 +323,7 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
         ),
         Refusal::Fenced { holders } => told(
             holders.first().map_or_else(String::new, fence),
-            holders.iter().map(holder_line).collect(),
+            holder_lines(voice, holders),
             past_fence(voice, sent, holders),
         ),
         Refusal::Ref(refused) => told(
@@ -380,6 +385,38 @@ pub(crate) fn refusal(refusal: &Refusal, sent: &str, voice: &Voice) -> Told {
     }
 }
 
+/// Takes the free id for every push of the clone, and asks again. Said with one push only, the next one would be told
+/// another id, and be in the way of the first.
+fn introduce(voice: &Voice, sent: &str) -> Command {
+    let refspec =
+        if needs_head(sent) { format!("HEAD:{sent}") } else { voice.prompt.request(sent) };
+    let why = "if you have no id yet: this one, for every push of this clone";
+    let header = format!("Zit-Agent: {}", voice.free_agent);
+    if voice.is_over_network {
+        let nameless = Prompt { agent: None, ..voice.prompt.clone() };
+        let config = Command::git(["config", "--add", "http.extraHeader", &header], why);
+        return config.then(&nameless.push(&[], &refspec, ""));
+    }
+    let config = Command::git(["config", "zit.agent", voice.free_agent.as_str()], why);
+    config.then(&as_free_agent(voice).push(&[], &refspec, ""))
+}
+
+/// Who holds what; and, for somebody who names an agent with each push, that it may be that agent under another id.
+fn holder_lines(voice: &Voice, holders: &[Holder]) -> Vec<Line> {
+    let mut lines: Vec<Line> = holders.iter().map(holder_line).collect();
+    if voice.prompt.agent.is_some() {
+        let given: BTreeSet<&AgentId> = holders
+            .iter()
+            .map(|holder| &holder.agent)
+            .filter(|agent| agent.as_str().starts_with(GIVEN))
+            .collect();
+        lines.extend(given.into_iter().map(|agent| {
+            Line::new(format!("if you were given the id {agent}, push with -o zit.agent={agent}"))
+        }));
+    }
+    lines
+}
+
 /// Commands that name the free agent.
 fn as_free_agent(voice: &Voice) -> Prompt {
     Prompt { agent: Some(voice.free_agent.clone()), ..voice.prompt.clone() }
@@ -418,7 +455,9 @@ fn held_by(holder: &Holder, resource: &Resource) -> String {
     }
 }
 
+/// Whose claim a landing would write over, in one line, with the way out.
 fn fence(holder: &Holder) -> String {
+    let (agent, resource) = (&holder.agent, holder.resource.shown());
     match &holder.hold {
         Hold::Claim { left } => {
             let left = time(*left);
@@ -426,6 +465,18 @@ fn fence(holder: &Holder) -> String {
         }
         Hold::InFlight { .. } => format!("{agent} is writing {resource}, which it writes too"),
     }
+}
+
+/// What gets a landing past the claims of others: to wait for the leases, to ask for the claims, or to give up.
+fn past_fence(voice: &Voice, sent: &str, holders: &[Holder]) -> Vec<Command> {
+    let mut options = vec![
+        voice.status("who is at work, and how long each claim has left"),
+        voice.land_again("land again, once the lease has run out"),
+    ];
+    let ask = "or ask for it then, so that nobody else takes it before you land";
+    options.extend(holders.iter().map(|holder| voice.prompt.claim(&holder.resource, ask)));
+    // A push of the mainline itself records nothing that could be dropped.
+    if sent.starts_with("refs/heads/") { options } else { with_discard(voice, options) }
 }
 
 /// One holder as a fact.
@@ -458,27 +509,13 @@ fn stale_reason(reasons: &[Staleness]) -> String {
         || "what landed".to_owned(),
         |(commit, author)| format!("{} ({})", quote::quoted(author), commit.short()),
     );
-/// Whose claim a landing would write over, in one line, with the way out.
     format!("stale: {} was written by {who}; rebase and land again", first.conflict.theirs.shown())
-    let (agent, resource) = (&holder.agent, holder.resource.shown());
 }
 
 fn staleness_line(reason: &Staleness) -> Line {
     let who = reason.landed.as_ref().map_or_else(String::new, |(commit, author)| {
         format!(", landed by {} in {}", quote::quoted(author), commit.short())
     });
-/// What gets a landing past the claims of others: to wait for the leases, to ask for the claims, or to give up.
-fn past_fence(voice: &Voice, sent: &str, holders: &[Holder]) -> Vec<Command> {
-    let mut options = vec![
-        voice.status("who is at work, and how long each claim has left"),
-        voice.land_again("land again, once the lease has run out"),
-    ];
-    let ask = "or ask for it then, so that nobody else takes it before you land";
-    options.extend(holders.iter().map(|holder| voice.prompt.claim(&holder.resource, ask)));
-    // A push of the mainline itself records nothing that could be dropped.
-    if sent.starts_with("refs/heads/") { options } else { with_discard(voice, options) }
-}
-
     let conflict = &reason.conflict;
     let what = match conflict.kind {
         zit_footprint::ConflictKind::WriteWrite => {

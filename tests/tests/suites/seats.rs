@@ -157,6 +157,22 @@ fn an_agent_named_by_option_speaks_for_the_push() {
 }
 
 #[test]
+fn who_has_no_seat_and_does_what_is_printed_is_one_agent_from_then_on() {
+    let table = table();
+    let clone = table.bob.at("..").clone_of(&table.server.url("app.git"), "nobody");
+    let claim = ["push", "origin", "origin/main:refs/zit/claim/README.md"];
+    let [printed] = &clone.fails(claim).says("always the same").printed_commands()[..] else {
+        panic!("one way forward")
+    };
+    let run = clone.shell(printed);
+    assert!(run.is_ok(), "{printed}: {run}");
+    clone.ok(claim);
+    clone.commit("Write", &[("README.md", "# Title\n")]);
+    let run = clone.run(["push", "origin", "HEAD:refs/for/main"]).ok();
+    assert!(run.stderr.contains("the claim on README.md ended with it"), "{run}");
+}
+
+#[test]
 fn a_misspelt_option_is_answered_with_a_push_that_does_what_was_meant() {
     let table = table();
     table.bob.commit("Work", &[("b.txt", "b\n")]);

@@ -140,7 +140,12 @@ fn says(mut text: &str, pieces: &[&str]) -> bool {
 #[test]
 fn every_refusal_has_a_row_in_the_guide() {
     let prompt = Prompt { mainline: "main".into(), agent: None };
-    let voice = Voice { prompt, pushed: None, free_agent: AgentId::new("free").unwrap() };
+    let voice = Voice {
+        prompt,
+        pushed: None,
+        free_agent: AgentId::new("free").unwrap(),
+        is_over_network: true,
+    };
     let shown = shown();
     for case in refusals() {
         let reason = refusal(&case, "refs/heads/x", &voice).reason;

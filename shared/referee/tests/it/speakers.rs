@@ -4,8 +4,8 @@ use zit_model::AgentId;
 use zit_referee::Caller;
 
 use crate::world::{
-    World, accept, ask, change_ref, claim, create, principal, release, resource, seat, tell,
-    wip_ref,
+    World, accept, ask, change_ref, claim, create, principal, release, resource, seat, source,
+    tell, wip_ref,
 };
 
 #[test]
@@ -22,15 +22,61 @@ fn a_request_without_an_agent_is_refused_with_a_command_that_names_a_free_one() 
     ] {
         let before = world.refs();
         let answer = world.push("", std::slice::from_ref(&sent), &[]);
-        answer.refused("say which agent you are: git push -o zit.agent=");
-        let offered = answer.offers();
-        let named = offered[0].strip_prefix("git push -o zit.agent=").unwrap();
-        let (agent, rest) = named.split_once(' ').unwrap();
+        answer.refused("say which agent you are: git push -o zit.agent=<id>, always the same; ");
+        let [offered] = &answer.offers()[..] else { panic!("{}", answer.text) };
+        let named = offered.strip_prefix("git config zit.agent ").unwrap();
+        let (agent, rest) = named.split_once(" && ").unwrap();
         assert!(AgentId::new(agent).is_ok(), "{agent}");
+        assert!(answer.reason(0).ends_with(&format!("; {agent} is free")), "{}", answer.text);
         assert!(world.find(&format!("refs/zit/agents/{agent}/state")).is_none());
-        assert_eq!(rest, format!("origin {refspec}"));
+        assert_eq!(rest, format!("git push -o zit.agent={agent} origin {refspec}"));
         assert_eq!(world.refs(), before, "{sent:?}");
     }
+}
+
+#[test]
+fn who_comes_over_a_network_says_it_by_a_header_from_then_on() {
+    let (world, _) = World::new();
+    let caller = Caller { address: Some([127, 0, 0, 1].into()), ..Caller::anyone() };
+    let answer = world.push_by(&caller, &[claim("a")], &[]);
+    let offered = &answer.offers()[0];
+    let (config, push) = offered.split_once(" && ").unwrap();
+    assert!(config.starts_with("git config --add http.extraHeader 'Zit-Agent: agent-"), "{config}");
+    assert_eq!(push, "git push origin origin/main:refs/zit/claim/a");
+}
+
+#[test]
+fn a_credential_is_told_the_same_id_each_time() {
+    let (world, _) = World::new();
+    world.push_by(&principal("ada", Some("ada-1")), &[claim("a")], &[]).ok();
+    for _ in 0..2 {
+        let thief = principal("Grace Hopper", Some("ada-1"));
+        let answer = world.push_by(&thief, &[claim("b")], &[]);
+        answer.refused("belongs to \"ada\"").says("- git push -o zit.agent=grace-hopper origin");
+    }
+}
+
+#[test]
+fn who_takes_a_second_id_is_told_that_the_first_may_be_its_own() {
+    let (world, base) = World::new();
+    let change = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
+    world.push("", &[claim("src/a.rs#one")], &["zit.agent=agent-0a1b2c"]).ok();
+    let hint = "if you were given the id agent-0a1b2c, push with -o zit.agent=agent-0a1b2c";
+    for sent in [claim("src/a.rs"), accept(change)] {
+        world.push("", std::slice::from_ref(&sent), &["zit.agent=agent-3d4e5f"]).says(hint);
+        // Whose id is in its address has not got a second one by mistake.
+        world.push("bob", &[sent], &[]).keeps_silent_about("if you were given");
+    }
+}
+
+#[test]
+fn a_branch_taken_as_its_authors_work_is_asked_about_as_that_author() {
+    let (world, base) = World::new();
+    let commit =
+        |who: &str, n| world.commit_by(who, "x", Some(base), &[("src/a.rs", &source(n, "2"))]);
+    world.push("bob", &[create("refs/heads/bobs", commit("Bob", "10"))], &[]).ok();
+    let answer = world.push("", &[create("refs/heads/t", commit("Ada", "11"))], &[]);
+    answer.ok().says("git push -o zit.agent=ada origin origin/main:refs/zit/claim/src/a.rs#one");
 }
 
 #[test]
