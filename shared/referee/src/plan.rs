@@ -86,6 +86,8 @@ pub(crate) struct Plan {
     effects: Vec<Effect>,
     done: CarriedOut,
     agents: BTreeMap<AgentId, AgentRecord>,
+    /// Intents whose work has landed or was given up.
+    ended: BTreeSet<(AgentId, String)>,
     needs_pack: bool,
     moves_mainline: bool,
 }
@@ -206,6 +208,7 @@ impl Plan {
     /// Closes an item, and ends the claims that were made for it.
     fn close(&mut self, actor: &Actor, item: &OpenItem) {
         self.effects.push(Effect::Item(item.name.clone(), None));
+        self.ended.extend(item.intent.clone().map(|intent| (item.agent.clone(), intent)));
         if let Some(record) = actor.view.agents.get(&item.agent) {
             self.meet(actor, &item.agent, &record.principal);
         }
@@ -270,6 +273,11 @@ impl Plan {
             self.close(actor, item);
         }
         self.done.opened.retain(|opened| landed.iter().all(|item| item.name != opened.name));
+        let stated = by.and_then(|by| {
+            let intent = actor.view.agents.get(by.agent)?.intent.clone()?;
+            Some((by.agent.clone(), intent))
+        });
+        self.ended.extend(stated);
         Ok(())
     }
 
@@ -391,7 +399,13 @@ impl Plan {
         let before = actor.view.items.get(&update.name).map(|item| item.agent.clone());
         match step {
             ItemStep::None => return,
-            ItemStep::Close => self.effects.push(Effect::Item(update.name.clone(), None)),
+            ItemStep::Close => {
+                self.effects.push(Effect::Item(update.name.clone(), None));
+                let closed = actor.view.items.get(&update.name);
+                let intent =
+                    closed.and_then(|item| Some((item.agent.clone(), item.intent.clone()?)));
+                self.ended.extend(intent);
+            }
             ItemStep::Open { agent, item, intent } => {
                 let study = ground.study(origin);
                 let (Some(head), Some(study)) = (update.change.new_value(), study) else { return };
@@ -436,12 +450,57 @@ impl Plan {
             self.meet(actor, agent, push.principal());
         }
         if let Some(record) = self.agents.get_mut(agent).filter(|_| news) {
-            record.intent = stated;
+            record.intent.clone_from(&stated);
         }
+        // What is said with a push of the mainline is said of what lands with it.
+        let landed = stated.filter(|_| self.moves_mainline);
+        self.ended.extend(landed.map(|intent| (agent.clone(), intent)));
+    }
+
+    /// Forgets the intents whose work has landed or was given up, unless the agent still has some open, or claimed, for the
+    /// same: what it does next is something else until it says so.
+    ///
+    /// # Source
+    /// `spec/options.md`, "Intent".
+    fn end_intents(&mut self, actor: &Actor, now: Now) {
+        for (agent, intent) in std::mem::take(&mut self.ended) {
+            let known = self.agents.get(&agent).or_else(|| actor.view.agents.get(&agent));
+            let Some(record) = known.filter(|record| record.intent.as_ref() == Some(&intent))
+            else {
+                continue;
+            };
+            if self.is_at_work(actor, &agent, &intent, now) {
+                continue;
+            }
+            let principal = record.principal.clone();
+            self.meet(actor, &agent, &principal);
+            if let Some(record) = self.agents.get_mut(&agent) {
+                record.intent = None;
+            }
+        }
+    }
+
+    /// Whether an open item or a live claim of the agent is for that intent, after what is planned so far.
+    fn is_at_work(&self, actor: &Actor, agent: &AgentId, intent: &String, now: Now) -> bool {
+        let is_for = |stated: &Option<String>| stated.as_ref() == Some(intent);
+        let mut claims: BTreeMap<&String, &Claim> = actor.view.claims.of(agent).collect();
+        for effect in &self.effects {
+            match effect {
+                Effect::Claim(key, Some(claim)) if claim.record.agent == *agent => {
+                    claims.insert(key, claim);
+                }
+                Effect::Claim(key, _) => drop(claims.remove(key)),
+                Effect::Item(..) | Effect::Renew(_) | Effect::Current(..) | Effect::State(..) => {}
+            }
+        }
+        let mut live = claims.into_values().filter(|claim| claim.left(now.monotonic).is_some());
+        self.items(actor).values().any(|item| item.agent == *agent && is_for(&item.intent))
+            || live.any(|claim| is_for(&claim.record.intent))
     }
 
     /// Writes the state of every agent that this transaction touches.
     fn states(&mut self, actor: &Actor, made: &mut Quarantine, now: Now) -> Result<(), StoreError> {
+        self.end_intents(actor, now);
         if self.agents.is_empty() {
             return Ok(());
         }

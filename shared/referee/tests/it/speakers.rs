@@ -4,8 +4,8 @@ use zit_model::AgentId;
 use zit_referee::Caller;
 
 use crate::world::{
-    World, accept, ask, change_ref, claim, create, principal, release, resource, seat, source,
-    tell, wip_ref,
+    World, accept, ask, change_ref, claim, create, delete, moved, principal, release, resource,
+    seat, source, tell, wip_ref,
 };
 
 #[test]
@@ -172,6 +172,80 @@ fn an_authors_name_that_stands_for_anothers_agent_opens_nothing() {
     let work = world.commit_by("Ada Lovelace", "x", Some(base), &[("notes.txt", "x\n")]);
     world.push("", &[create("refs/heads/t", work)], &[]).ok();
     assert!(world.items().is_empty());
+}
+
+/// What an agent is said to be doing by its next claim.
+fn intent_of(world: &World, agent: &str, resource: &str) -> serde_json::Value {
+    world.push(agent, &[claim(resource)], &[]).ok();
+    let intent = world.claim_document(resource)["intent"].clone();
+    world.push(agent, &[release(resource)], &[]).ok();
+    intent
+}
+
+#[test]
+fn an_intent_ends_when_its_work_lands() {
+    for way in 0..4 {
+        let (mut world, base) = World::new();
+        let work = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
+        let land = if way % 2 == 0 { accept(work) } else { moved("refs/heads/main", base, work) };
+        let options = ["zit.intent=tune"];
+        if way < 2 {
+            world
+                .push("ada", &[create("refs/heads/t", work), claim("src/a.rs#one")], &options)
+                .ok();
+            assert_eq!(intent_of(&world, "ada", "next.rs"), "tune");
+            world.push("ada", &[land], &[]).ok();
+        } else {
+            // Said with the landing itself.
+            world.push("ada", &[land], &options).ok();
+        }
+        for _ in 0..2 {
+            assert!(intent_of(&world, "ada", "next.rs").is_null(), "way {way}");
+            world.reopen();
+        }
+    }
+}
+
+#[test]
+fn an_intent_ends_when_its_work_lands_with_somebody_elses() {
+    let (world, base) = World::new();
+    let work = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
+    world.push("ada", &[create("refs/heads/t", work)], &["zit.intent=tune"]).ok();
+    world.push("bob", &[tell()], &["zit.intent=look"]).ok();
+    world.push("eve", &[tell()], &["zit.intent=wait"]).ok();
+    world.push("bob", &[accept(work)], &[]).ok();
+    let left = ["ada", "bob", "eve"].map(|agent| intent_of(&world, agent, "next.rs"));
+    assert_eq!(left, [serde_json::Value::Null, serde_json::Value::Null, "wait".into()]);
+}
+
+#[test]
+fn an_intent_ends_when_its_branch_is_deleted() {
+    let (world, base) = World::new();
+    let work = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
+    world.push("ada", &[create("refs/heads/old", work)], &["zit.intent=tune"]).ok();
+    world.push("ada", &[create("refs/heads/new", work)], &["zit.intent=tidy"]).ok();
+    world.push("ada", &[delete("refs/heads/old", work)], &[]).ok();
+    assert_eq!(intent_of(&world, "ada", "next.rs"), "tidy");
+    world.push("ada", &[delete("refs/heads/new", work)], &[]).ok();
+    assert!(intent_of(&world, "ada", "next.rs").is_null());
+}
+
+#[test]
+fn an_intent_lasts_while_work_or_a_claim_for_it_is_left() {
+    let (world, base) = World::new();
+    let first = world.commit(Some(base), &[("src/a.rs", &source("10", "2"))]);
+    let second = world.commit(Some(base), &[("src/b.rs", "fn x() {}\n")]);
+    let refs = [create("refs/heads/t1", first), create("refs/heads/t2", second)];
+    world.push("ada", &refs, &["zit.intent=tune"]).ok();
+    world.push("ada", &[claim("next.rs")], &["zit.item=bbbbbbbbbbbb"]).ok();
+    world.push("ada", &[accept(first)], &[]).ok();
+    assert_eq!(intent_of(&world, "ada", "x.rs"), "tune", "a branch is left");
+    world.push("ada", &[accept(second)], &[]).ok();
+    assert_eq!(intent_of(&world, "ada", "x.rs"), "tune", "a claim is left");
+    world.advance(crate::world::LEASE);
+    let third = world.commit(Some(world.current()), &[("notes.txt", "x\n")]);
+    world.push("ada", &[accept(third)], &[]).ok();
+    assert!(intent_of(&world, "ada", "x.rs").is_null(), "the claim has lapsed");
 }
 
 #[test]
