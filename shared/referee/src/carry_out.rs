@@ -107,15 +107,15 @@ pub(crate) fn commit(
     actor: &mut Actor,
     committer: Option<&Committer>,
     draft: Draft,
-    prepared: Prepared<'_>,
+    mut prepared: Prepared<'_>,
     mut objects: Vec<Quarantine>,
     roots: &BTreeSet<Oid>,
 ) -> Result<(), RefereeError> {
     let store = Arc::clone(&actor.store);
     let updates: Vec<RefUpdate> = prepared.updates().cloned().collect();
+    prepared.end_at(roots)?;
     // Where it has something to say, the refs are not deferred, and are moved when this returns.
     let voter = Voter::ask(&store, committer, &updates, &mut objects)?;
-    store.extend_shallow(roots)?;
     if let Err(error) = prepared.stage(draft, objects) {
         (actor.suspect, actor.lost) = (true, true);
         return Err(error.into());

@@ -26,6 +26,9 @@ pub const CRASH_POINTS: &[&str] = &[
     "checkpoint.written",
 ];
 
+/// Every crash point of a push that makes the repository shallow, beyond those, in order.
+pub const SHALLOW_CRASH_POINTS: &[&str] = &["shallow.locked", "shallow.renamed"];
+
 /// Every crash point of maintenance, in order.
 pub const MAINTENANCE_CRASH_POINTS: &[&str] =
     &["maintain.refs", "maintain.objects", "maintain.graph"];

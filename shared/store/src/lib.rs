@@ -89,7 +89,7 @@ pub use answers::{AnswerError, AnswerQuery, SharedAnswer};
 pub use boot::boot_id;
 pub use config::{MaintenanceLimits, RepoConfig, Unborn, Wants};
 pub use connected::Connected;
-pub use crash::{CRASH_POINTS, MAINTENANCE_CRASH_POINTS, crash_point};
+pub use crash::{CRASH_POINTS, MAINTENANCE_CRASH_POINTS, SHALLOW_CRASH_POINTS, crash_point};
 pub use deny::{Deny, DenyConfig, LeftToHook};
 pub use error::StoreError;
 pub use fetch::{FetchError, FetchLimits, FetchQuery, Fetched};

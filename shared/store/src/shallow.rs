@@ -5,7 +5,7 @@
 //! Quarantine::roots                 at which of these commits the new history of each tip ends
 //! Quarantine::unreached             whether they still do, once refs are locked
 //! Quarantine::check_connected_above whether the tip is whole down to there
-//! Store::extend_shallow             takes them for ends of the repository's own history
+//! Prepared::end_at                  takes them for ends of the repository's own history
 //! ```
 //!
 //! What the client says is never believed of a commit that refs reach: the repository has its parents.
@@ -15,23 +15,23 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
-use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice as _;
 use zit_model::Oid;
 
 use crate::error::{Doing, StoreError};
-use crate::fsio;
 use crate::objects::Kind;
 use crate::pack::{OWN_REFS, PackError};
 use crate::quarantine::Quarantine;
 use crate::refs::StoredRef;
-use crate::store::Store;
+
+/// The file's name in the git directory.
+pub(crate) const FILE: &str = "shallow";
 
 /// The commits that the repository's file `shallow` lists.
 pub(crate) fn shallow(git_dir: &Path) -> HashSet<Oid> {
-    let lines = fs::read(git_dir.join("shallow")).unwrap_or_default();
+    let lines = fs::read(git_dir.join(FILE)).unwrap_or_default();
     lines.lines().filter_map(|line| Oid::from_hex(line.trim()).ok()).collect()
 }
 
@@ -144,38 +144,8 @@ impl Quarantine {
     }
 }
 
-impl Store {
-    /// Lets the repository's history end at `roots` too, durably. Before refs name what is above them.
-    ///
-    /// # Errors
-    /// [`StoreError::Locked`] when another program has the file locked, [`StoreError::Io`] when it cannot be written.
-    pub fn extend_shallow(&self, roots: &BTreeSet<Oid>) -> Result<(), StoreError> {
-        if roots.is_empty() {
-            return Ok(());
-        }
-        let path = self.common_dir().join("shallow");
-        let lock = self.common_dir().join("shallow.lock");
-        let mut file = match fs::OpenOptions::new().write(true).create_new(true).open(&lock) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                return Err(StoreError::Locked(lock));
-            }
-            file => file.doing("create", &lock)?,
-        };
-        let mut ends = shallow(self.common_dir());
-        ends.extend(roots);
-        let written = file.write_all(&lines(ends)).and_then(|()| file.sync_all());
-        let written = written.and_then(|()| fs::rename(&lock, &path)).doing("write", &path);
-        if written.is_err() {
-            fsio::remove_file(&lock)?;
-            return written;
-        }
-        self.config()?.sharing.share(&path);
-        fsio::sync(self.common_dir())
-    }
-}
-
 /// The file's text, in the order of oids.
-fn lines(ends: HashSet<Oid>) -> Vec<u8> {
+pub(crate) fn lines(ends: HashSet<Oid>) -> Vec<u8> {
     let ends: BTreeSet<Oid> = ends.into_iter().collect();
     ends.iter().flat_map(|oid| format!("{oid}\n").into_bytes()).collect()
 }

@@ -191,6 +191,8 @@ impl Fact {
     pub const RENEWAL: &str = "renewal";
     /// The kind of a proven signature: key the blob with the push certificate, value who signed.
     pub const SIGNER: &str = "signer";
+    /// The kind of a commit at which the repository's history ends since: no key, value the commit.
+    pub const SHALLOW: &str = "shallow";
 
     /// Any fact.
     #[must_use]

@@ -7,6 +7,7 @@ use bstr::ByteSlice;
 use gix_odb::memory::Storage;
 use zit_model::{Oid, RefUpdate};
 
+use super::ends::Ends;
 use super::held::Held;
 use crate::Store;
 use crate::backlog::{Content, Debt};
@@ -104,7 +105,7 @@ impl Ledger {
         let mut draft = Draft::new(time_ms, "", Origin::Referee);
         draft.facts = vec![Fact::epoch(base)];
         self.enter(store, draft)?;
-        self.flush(store, None)?;
+        self.flush(store, None, None)?;
         self.base = base;
         store.backlog()?.follow(Arc::clone(&self.journal), base, self.checkpoint, 0);
         Ok(())
@@ -118,7 +119,7 @@ impl Ledger {
     /// Stages a transaction: later ones see it, readers do not.
     pub(super) fn enter(&mut self, store: &Store, draft: Draft) -> Result<(), StoreError> {
         if self.drafts.len() >= MAX_STAGED {
-            self.flush(store, None)?;
+            self.flush(store, None, None)?;
         }
         self.owe(store, &draft)?;
         self.drafts.push(draft);
@@ -153,10 +154,12 @@ impl Ledger {
         written
     }
 
-    /// Appends what is staged, then moves the refs that are held, then shows the deferred ones.
+    /// Appends what is staged, then lets history end where it now does, moves the refs that are held, and shows the
+    /// deferred ones.
     pub(super) fn flush(
         &mut self,
         store: &Store,
+        ends: Option<&mut Ends>,
         held: Option<&mut Held>,
     ) -> Result<(), StoreError> {
         if self.drafts.is_empty() {
@@ -170,14 +173,15 @@ impl Ledger {
             return Err(error.into());
         }
         crash_point("tx.journaled");
-        let applied = match held {
+        let ended = ends.map_or(Ok(()), |ends| ends.publish(store));
+        let applied = ended.and_then(|()| match held {
             None => Ok(()),
             Some(held) => {
                 // Stock git sees these refs at once, and must find their objects.
-                let placed = store.backlog()?.place(&mut debt);
-                placed.and_then(|()| held.apply(store))
+                store.backlog()?.place(&mut debt)?;
+                held.apply(store)
             }
-        };
+        });
         if let Err(error) = applied {
             // It has happened, and recovery carries it out: from the journal, as after a crash.
             forget(store, &debt)?;

@@ -71,6 +71,11 @@ impl Lock {
         self.sharing
     }
 
+    /// The file of `zit/tx`.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
     pub(crate) fn target(&self) -> &Path {
         &self.target
     }

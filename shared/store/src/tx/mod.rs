@@ -12,7 +12,8 @@
 //! 3. **Verify**. Stage 1 again, now under the locks. Its answer stands.
 //! 4. **Stage** ([`ledger`]). The record of the transaction waits for the next flush, which may take many. Objects that are not in the
 //!    record are flushed before.
-//! 5. **Flush**. The append to the journal is the commit point. Then files are renamed ([`apply`]), deferred refs become
+//! 5. **Flush**. The append to the journal is the commit point. Then files are renamed ([`apply`]; the file `shallow` before
+//!    refs, [`ends`]), deferred refs become
 //!    visible, and what the files do not show yet goes into the [backlog](crate::backlog).
 //!
 //! A transaction with a ref that is not deferred is flushed at once, together with what waits. Dropping a [`Prepared`]
@@ -28,7 +29,8 @@
 //!
 //! Locks that share an inode with a file of ours are removed. Then every record that may not be in the files is carried
 //! out again. A deferred ref takes its last value. Any other is written if it still holds a value that it had before, or
-//! is damaged; anything else was moved by another program since, stays, and is journaled as an override.
+//! is damaged; anything else was moved by another program since, stays, and is journaled as an override. The file
+//! `shallow` gets the commits that it lacks, unless their parents have come since.
 //!
 //! # Forms
 //!
@@ -39,6 +41,7 @@
 
 mod apply;
 mod check;
+mod ends;
 mod fold;
 mod held;
 mod ledger;
@@ -47,6 +50,7 @@ mod locks;
 mod recover;
 mod tables;
 
+use std::collections::BTreeSet;
 use std::sync::MutexGuard;
 
 use bstr::{BString, ByteSlice};
@@ -66,6 +70,7 @@ pub(crate) use ledger::{Ledger, decode_state, encode_state};
 pub(crate) use lock::{Lock, LockError, lock_path, remove_empty_parents};
 pub(crate) use recover::{recover, undo_folder};
 
+use ends::Ends;
 use held::Held;
 
 /// Why one update of a transaction is refused.
@@ -221,6 +226,7 @@ pub enum PrepareError {
 pub struct Prepared<'a> {
     // In the order of dropping: the ledger is free for the next transaction once the locks are gone.
     held: Option<Held>,
+    ends: Option<Ends>,
     deferred: Vec<RefUpdate>,
     log: Option<LogEntry>,
     ledger: MutexGuard<'a, Ledger>,
@@ -284,7 +290,7 @@ impl Store {
             held = Some(taken);
         }
         crash_point("tx.verified");
-        Ok(Prepared { held, deferred, log, ledger, store: self })
+        Ok(Prepared { held, ends: None, deferred, log, ledger, store: self })
     }
 
     /// Flushes everything that is staged.
@@ -293,11 +299,23 @@ impl Store {
     /// As the file system says. What was staged then did not happen, as far as anybody can tell before the next
     /// [`Store::prepare`] or [`Store::open`], which looks.
     pub fn flush(&self) -> Result<(), StoreError> {
-        self.ledger()?.flush(self, None)
+        self.ledger()?.flush(self, None, None)
     }
 }
 
 impl Prepared<'_> {
+    /// Lets the repository's history end at `roots` too, once the refs move, and not if they do not.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] when another program has the file `shallow` locked, [`StoreError::Io`] when nothing can be
+    /// written.
+    pub fn end_at(&mut self, roots: &BTreeSet<Oid>) -> Result<(), StoreError> {
+        if !roots.is_empty() {
+            self.ends = Ends::take(self.store, &mut self.ledger, roots)?;
+        }
+        Ok(())
+    }
+
     /// Moves the refs, and everything that is staged. `draft` says who asked; `objects` are what the refs shall name.
     ///
     /// # Errors
@@ -305,18 +323,18 @@ impl Prepared<'_> {
     /// [`Store::prepare`] or [`Store::open`].
     pub fn commit(mut self, draft: Draft, objects: Vec<Quarantine>) -> Result<(), StoreError> {
         self.enter(draft, objects)?;
-        self.ledger.flush(self.store, self.held.as_mut())?;
+        self.ledger.flush(self.store, self.ends.as_mut(), self.held.as_mut())?;
         self.write_logs();
         Ok(())
     }
 
-    /// As [`Prepared::commit`], but where every ref is deferred, the flush is left to [`Store::flush`], or to the next
+    /// As [`Prepared::commit`], but where every ref is deferred and history ends nowhere else, the flush is left to [`Store::flush`], or to the next
     /// commit. Until then only later transactions see it.
     ///
     /// # Errors
     /// As [`Prepared::commit`].
     pub fn stage(mut self, draft: Draft, objects: Vec<Quarantine>) -> Result<(), StoreError> {
-        if self.held.is_some() {
+        if self.held.is_some() || self.ends.is_some() {
             return self.commit(draft, objects);
         }
         self.enter(draft, objects)?;
@@ -337,6 +355,7 @@ impl Prepared<'_> {
     fn enter(&mut self, mut draft: Draft, objects: Vec<Quarantine>) -> Result<(), StoreError> {
         let mut kept = Vec::new();
         draft.changes = self.updates().cloned().collect();
+        draft.facts.extend(self.ends.iter().flat_map(Ends::facts));
         for quarantine in objects {
             let migrated = quarantine.migrate()?;
             kept.push(migrated.kept);

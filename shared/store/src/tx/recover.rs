@@ -12,6 +12,7 @@ use zit_model::{Oid, RefChange, RefName, RefUpdate};
 
 use super::apply::{self, PackedLock, Step};
 use super::check;
+use super::ends;
 use super::ledger::{Ledger, stored};
 use super::lock::{self, Lock, LockError};
 use super::tables::Tables;
@@ -19,7 +20,7 @@ use crate::backlog::{Content, Debt, Mark};
 use crate::error::{Doing, StoreError};
 use crate::journal::{Draft, Origin, Record, Seq};
 use crate::refs::{Files, Form, Reftable, Value, is_deferred};
-use crate::{Store, fsio, update_ref};
+use crate::{Store, fsio, shallow, update_ref};
 
 /// How often refs of a reftable are looked at again that others move meanwhile.
 const ATTEMPTS: u32 = 3;
@@ -32,7 +33,7 @@ const ORPHAN_PAUSE: Duration = Duration::from_millis(2);
 /// interrupted at any point.
 pub(crate) fn recover(store: &Store, ledger: &mut Ledger) -> Result<(), StoreError> {
     // What is staged while the journal is whole waits for its flush like before.
-    ledger.flush(store, None)?;
+    ledger.flush(store, None, None)?;
     // After a failed append only the disk knows how the journal ends.
     if std::mem::replace(&mut ledger.unfinished, true) {
         ledger.reopen(&store.common_dir().join("zit"))?;
@@ -40,17 +41,19 @@ pub(crate) fn recover(store: &Store, ledger: &mut Ledger) -> Result<(), StoreErr
     undo_folder(store, &ledger.folder)?;
     let from = unsettled(store, ledger);
     let mut debt = Debt { seq: ledger.last_seq(), ..Debt::default() };
-    let mut chains = BTreeMap::new();
+    let (mut chains, mut roots) = (BTreeMap::new(), BTreeSet::new());
     let journal = Arc::clone(&ledger.journal);
     for record in journal.read_from(ledger.checkpoint.next())? {
         let record = record?;
         ledger.learn(&record);
         if record.seq >= from {
             follow(&record, &mut debt, &mut chains);
+            roots.extend(ends::of(&record));
         }
     }
     show(store, &debt)?;
     store.backlog()?.place(&mut debt)?;
+    ends::again(store, ledger, roots)?;
     let overtaken = carry_out(store, ledger, &chains)?;
     let backlog = store.backlog()?;
     backlog.follow(journal, ledger.base(), ledger.checkpoint, from.0.saturating_sub(1));
@@ -61,7 +64,7 @@ pub(crate) fn recover(store: &Store, ledger: &mut Ledger) -> Result<(), StoreErr
         draft.changes = vec![update];
         ledger.enter(store, draft)?;
     }
-    ledger.flush(store, None)
+    ledger.flush(store, None, None)
 }
 
 /// The first record that may not be in the files. What this process has settled is; what another one has settled is
@@ -329,7 +332,7 @@ pub(crate) fn undo_folder(store: &Store, folder: &Path) -> Result<(), StoreError
         files.push(path);
     }
     if !linked.is_empty() {
-        let locks = match store.refs.form() {
+        let mut locks = match store.refs.form() {
             Form::Files(refs) => file_locks(refs)?,
             Form::Reftable(tables) => {
                 let lock = lock::lock_path(&tables.tables());
@@ -339,6 +342,7 @@ pub(crate) fn undo_folder(store: &Store, folder: &Path) -> Result<(), StoreError
                 vec![lock]
             }
         };
+        locks.push(lock::lock_path(&store.common_dir().join(shallow::FILE)));
         remove_locks(store, &linked, locks)?;
     }
     files.iter().try_for_each(|path| fsio::remove_file(path))

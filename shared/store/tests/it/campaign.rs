@@ -83,7 +83,8 @@ fn recovered(repo: &Repo, life: &Life, before: &State, case: &str) -> State {
     let store = repo.referee();
     store.settle().unwrap();
     let found = State::of(repo);
-    assert_eq!(State(Repo::store_refs(&store)), found, "{case}: files say what the store says");
+    let said = State::with_ends(Repo::store_refs(&store), repo);
+    assert_eq!(said, found, "{case}: files say what the store says");
     drop(store);
     life.assert_possible(before, &found, case);
     let current = found.0.get("refs/zit/current");
@@ -91,6 +92,8 @@ fn recovered(repo: &Repo, life: &Life, before: &State, case: &str) -> State {
     let fsck = repo.try_git(&["fsck", "--strict", "--no-dangling"], b"");
     let said = [fsck.stdout, fsck.stderr].concat();
     assert!(fsck.status.success(), "{case}: {}", String::from_utf8_lossy(&said));
+    let is_shallow = repo.git(&["rev-parse", "--is-shallow-repository"]);
+    assert_eq!(is_shallow, found.is_shallow().to_string(), "{case}");
     let left: Vec<_> = repo.files().into_iter().filter(|path| is_leftover(path)).collect();
     assert!(left.is_empty(), "{case}: left behind: {left:?}");
     for record in records(repo) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use zit_model::Oid;
-use zit_store::{Access, CRASH_POINTS, PackLimits, Store, StoreError};
+use zit_store::{Access, CRASH_POINTS, PackLimits, SHALLOW_CRASH_POINTS, Store, StoreError};
 
 use crate::support::{Repo, commit, create, delete, draft, moved, run, wait_until_gone};
 
@@ -15,6 +15,7 @@ const LIMITS: PackLimits = PackLimits { max_bytes: 1 << 20, max_objects: 100 };
 const PUSH: &str = "push";
 const ONE: &str = "one";
 const REMOVE: &str = "remove";
+const CUT: &str = "cut";
 const OPEN: &str = "open";
 
 /// Not a test on its own: the process that dies. It does nothing unless a test starts it with its instructions.
@@ -59,6 +60,21 @@ fn victim() {
                 .commit(draft(), Vec::new())
                 .unwrap();
         }
+        CUT => {
+            let beside = |name: &str| std::fs::read(path.with_file_name(name)).unwrap();
+            let oid = |name| Oid::from_hex(&beside(name)).unwrap();
+            let (root, tip) = (oid("cut-root"), oid("cut"));
+            let mut quarantine = store.quarantine().unwrap();
+            quarantine.ends_at(&[root]);
+            quarantine.receive_pack(&mut beside("cut-pack").as_slice(), &LIMITS).unwrap();
+            quarantine.write_blob("a note").unwrap();
+            let roots = quarantine.roots(&[tip]).unwrap().remove(0);
+            let updates = [create("refs/heads/cut", tip), create("refs/zit/n/m", tip)];
+            let objects = quarantine.objects();
+            let mut prepared = store.prepare_seeing(&updates, &[&objects]).unwrap();
+            prepared.end_at(&roots).unwrap();
+            prepared.commit(draft(), vec![quarantine]).unwrap();
+        }
         OPEN => {}
         other => panic!("no task {other}"),
     }
@@ -99,6 +115,17 @@ fn repository_in(repo: Repo) -> (Repo, Oid) {
     std::fs::write(repo.path.with_file_name("pack"), other.pack(&format!("{new}\n^{a}\n"), false))
         .unwrap();
     std::fs::write(repo.path.with_file_name("new"), new.to_string()).unwrap();
+    let before = other.commit(&[("f", "4")], &[new], "before the root");
+    let root = other.commit(&[("f", "5")], &[before], "root");
+    let tip = other.commit(&[("f", "6")], &[root], "tip");
+    for (name, tips) in
+        [("cut-pack", format!("{tip}\n^{before}\n")), ("before-pack", format!("{before}\n^{a}\n"))]
+    {
+        std::fs::write(repo.path.with_file_name(name), other.pack(&tips, false)).unwrap();
+    }
+    for (name, oid) in [("cut", tip), ("cut-root", root)] {
+        std::fs::write(repo.path.with_file_name(name), oid.to_string()).unwrap();
+    }
     (repo, new)
 }
 
@@ -135,6 +162,7 @@ fn is_committed(point: &str) -> bool {
     let after = [
         "journal.written",
         "tx.journaled",
+        "shallow.renamed",
         "tx.renamed",
         "tx.done",
         "settle.packed",
@@ -174,6 +202,56 @@ fn dies_everywhere(new_repo: impl Fn() -> Repo) {
             assert_eq!(opened(&repo).len(), 3, "{at}, opened again");
         }
     }
+}
+
+#[test]
+fn a_push_that_makes_the_repository_shallow_and_dies_anywhere_leaves_no_root_that_nothing_needs() {
+    for new_repo in [Repo::new, Repo::reftable] {
+        for point in CRASH_POINTS.iter().chain(SHALLOW_CRASH_POINTS) {
+            if point.starts_with("checkpoint.") || point.starts_with("settle.") {
+                continue;
+            }
+            let (repo, _) = repository_in(new_repo());
+            assert!(dies(&repo, CUT, point), "nothing dies at {point}");
+            let is_there = opened(&repo).contains_key("refs/heads/cut");
+            assert_eq!(is_there, is_committed(point), "{point}");
+            let root = repo.path.with_file_name("cut-root");
+            let expected = is_there.then(|| std::fs::read_to_string(root).unwrap() + "\n");
+            assert_eq!(shallow(&repo), expected, "{point}");
+            let said = repo.git(&["rev-parse", "--is-shallow-repository"]);
+            assert_eq!(said, is_there.to_string(), "{point}");
+            assert_eq!(opened(&repo).contains_key("refs/heads/cut"), is_there, "{point}, again");
+            assert_eq!(shallow(&repo), expected, "{point}, again");
+        }
+    }
+}
+
+#[test]
+fn the_file_shallow_that_power_loss_took_is_written_again() {
+    let (repo, _) = repository();
+    assert!(dies(&repo, CUT, "tx.done"));
+    let was = shallow(&repo);
+    assert!(was.is_some());
+    std::fs::remove_file(repo.path.join("shallow")).unwrap();
+    assert!(dies(&repo, OPEN, "shallow.renamed"));
+    opened(&repo);
+    assert_eq!(shallow(&repo), was);
+}
+
+#[test]
+fn history_that_has_come_since_a_crash_is_not_cut_again() {
+    let (repo, _) = repository();
+    assert!(dies(&repo, CUT, "tx.journaled"));
+    let pack = std::fs::read(repo.path.with_file_name("before-pack")).unwrap();
+    repo.git_with(&["unpack-objects", "-q"], &pack);
+    opened(&repo);
+    assert_eq!(shallow(&repo), None);
+    assert_eq!(repo.git(&["rev-list", "--count", "refs/heads/cut"]), "5");
+}
+
+/// What the file says.
+fn shallow(repo: &Repo) -> Option<String> {
+    std::fs::read_to_string(repo.path.join("shallow")).ok()
 }
 
 #[test]

@@ -225,7 +225,9 @@ fn a_lock_on_the_file_shallow_is_left_alone_and_named() {
     let store = repo.referee();
     let lock = repo.path.join("shallow.lock");
     std::fs::write(&lock, "").unwrap();
-    let error = store.extend_shallow(&[a].into()).unwrap_err();
+    let mut prepared = store.prepare(&[create("refs/heads/x", a)]).unwrap();
+    let error = prepared.end_at(&[a].into()).unwrap_err();
+    drop(prepared);
     assert!(matches!(&error, StoreError::Locked(path) if *path == lock), "{error}");
     assert!(lock.exists() && !repo.path.join("shallow").exists());
     drop(store);

@@ -3,14 +3,14 @@
 //! It says `try <name> <old> <new> …` before a transaction and `ok <n>` once the first `n` are acknowledged, each a line
 //! on standard error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use fastrand::Rng;
 use zit_model::{Oid, RefUpdate};
-use zit_store::{Access, CRASH_POINTS, PackLimits, Quarantine, Store};
+use zit_store::{Access, CRASH_POINTS, PackLimits, Quarantine, SHALLOW_CRASH_POINTS, Store};
 
 use super::N_PACKS;
 use crate::support::{Repo, create, delete, draft, moved, name, somebody};
@@ -31,13 +31,24 @@ const DEFERRED: &[&str] =
 const SMALL: &[(&str, &str)] =
     &[("ZIT_CHECKPOINT_BYTES", "4000"), ("ZIT_KEPT_BYTES", "20000"), ("ZIT_SEGMENT_BYTES", "6000")];
 
-/// Every ref, by name.
+/// Every ref, by name, and every commit of the file `shallow` behind `shallow/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State(pub(super) BTreeMap<String, String>);
 
 impl State {
     pub(super) fn of(repo: &Repo) -> Self {
-        Self(repo.git_refs())
+        Self::with_ends(repo.git_refs(), repo)
+    }
+
+    /// Refs, and what the file `shallow` says.
+    pub(super) fn with_ends(mut refs: BTreeMap<String, String>, repo: &Repo) -> Self {
+        let text = std::fs::read_to_string(repo.path.join("shallow")).unwrap_or_default();
+        refs.extend(text.lines().map(|root| (format!("shallow/{root}"), root.to_owned())));
+        Self(refs)
+    }
+
+    pub(super) fn is_shallow(&self) -> bool {
+        self.0.keys().any(|name| name.starts_with("shallow/"))
     }
 
     fn apply(&mut self, transaction: &[Update]) {
@@ -66,14 +77,15 @@ impl Life {
     /// A life of transactions, which ends at a crash point or by a signal after an answer.
     pub(super) fn lived(repo: &Repo, random: &mut Rng) -> Self {
         let killed_after = (random.u8(0..5) == 0).then(|| random.usize(1..10));
-        let point = random.choice(CRASH_POINTS).unwrap();
+        let point = random.choice([CRASH_POINTS, SHALLOW_CRASH_POINTS].concat()).unwrap();
         let at = killed_after.is_none().then(|| format!("{point}:{}", random.u8(1..8)));
         run(repo, N_TRANSACTIONS, random.u64(..), at, killed_after)
     }
 
     /// An opening of the repository, which may end at a crash point.
     pub(super) fn recovering(repo: &Repo, random: &mut Rng) -> Self {
-        let points = ["tx.renamed", "settle.packed", "settle.objects", "settle.refs"];
+        let points =
+            ["tx.renamed", "shallow.renamed", "settle.packed", "settle.objects", "settle.refs"];
         let at = format!("{}:{}", random.choice(points).unwrap(), random.u8(1..3));
         run(repo, 0, random.u64(..), Some(at), None)
     }
@@ -188,18 +200,20 @@ impl Worker<'_> {
     }
 
     fn transaction(&mut self, n: usize) {
-        let (new, quarantine) = self.commit(n);
+        let (new, roots, quarantine) = self.commit(n);
         let updates = self.updates(new);
         let value = |oid: Option<Oid>| oid.map_or_else(|| "-".to_owned(), |oid| oid.to_string());
         let words = updates.iter().map(|update| {
             let (old, new) = (update.change.old_value(), update.change.new_value());
             format!("{} {} {}", update.name, value(old), value(new))
         });
-        say(&format!("try {}", words.collect::<Vec<_>>().join(" ")));
+        let ends = roots.iter().map(|root| format!("shallow/{root} - {root}"));
+        say(&format!("try {}", words.chain(ends).collect::<Vec<_>>().join(" ")));
         let objects = quarantine.objects();
-        let prepared = self.store.prepare_seeing(&updates, &[&objects]).unwrap();
+        let mut prepared = self.store.prepare_seeing(&updates, &[&objects]).unwrap();
+        prepared.end_at(&roots).unwrap();
         let all_deferred = updates.iter().all(is_deferred);
-        if all_deferred && self.random.bool() {
+        if all_deferred && roots.is_empty() && self.random.bool() {
             prepared.stage(draft(), vec![quarantine]).unwrap();
             if self.random.u8(0..3) > 0 {
                 return;
@@ -211,8 +225,8 @@ impl Worker<'_> {
         say(&format!("ok {n}"));
     }
 
-    /// A commit that is new: written here, or out of a pack.
-    fn commit(&mut self, n: usize) -> (Oid, Quarantine) {
+    /// A commit that is new: written here, or out of a pack. Those of the former whose parent is nowhere end history.
+    fn commit(&mut self, n: usize) -> (Oid, BTreeSet<Oid>, Quarantine) {
         let mut quarantine = self.store.quarantine().unwrap();
         if self.random.u8(0..3) == 0 {
             let n = self.random.usize(0..N_PACKS);
@@ -220,13 +234,19 @@ impl Worker<'_> {
             let pack = std::fs::read(beside("pack")).unwrap();
             quarantine.receive_pack(&mut pack.as_slice(), &LIMITS).unwrap();
             let new = std::fs::read_to_string(beside("new")).unwrap();
-            return (new.parse().unwrap(), quarantine);
+            return (new.parse().unwrap(), BTreeSet::new(), quarantine);
         }
+        let is_cut = self.random.u8(0..4) == 0;
+        let parent = is_cut.then(|| format!("{:040x}", self.random.u128(1..)).parse().unwrap());
         let text = format!("{} {n}\n", self.seed);
         let new = quarantine
-            .write_document_commit("f", text.as_bytes(), &[], "m\n", &somebody())
+            .write_document_commit("f", text.as_bytes(), parent.as_slice(), "m\n", &somebody())
             .unwrap();
-        (new, quarantine)
+        if !is_cut {
+            return (new, BTreeSet::new(), quarantine);
+        }
+        quarantine.ends_at(&[new]);
+        (new, quarantine.roots(&[new]).unwrap().remove(0), quarantine)
     }
 
     /// One to three refs, or current and the mainline together.

@@ -4,13 +4,14 @@
 //! packs, `packed-refs`, and the journal, but for an append that was cut short. Files come and go in the order in
 //! which they were made, as on any file system that journals names; what is in them may be lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bstr::BString;
 use fastrand::Rng;
 use zit_model::{Oid, RefName};
-use zit_store::journal::{Journal, Seq};
+use zit_store::journal::{Fact, Journal, Seq};
 
 use crate::support::{Repo, wait_until_gone};
 
@@ -24,6 +25,7 @@ pub(super) fn fail(repo: &Repo, cut_short: bool, random: &mut Rng) {
     // No file has a value of that batch yet.
     let end = unflushed.as_deref().map_or(Seq(u64::MAX), first_of_last_batch);
     lose_refs(repo, end, random);
+    lose_ends(repo, end, random);
     if let Some(segment) = unflushed {
         cut(&segment, random);
     }
@@ -73,6 +75,25 @@ fn lose_refs(repo: &Repo, end: Seq, random: &mut Rng) {
             _ => {}
         }
     }
+}
+
+/// The file `shallow` lacks what was added to it since the newest checkpoint.
+fn lose_ends(repo: &Repo, end: Seq, random: &mut Rng) {
+    let file = repo.path.join("shallow");
+    let Ok(text) = fs::read_to_string(&file) else { return };
+    if random.bool() {
+        return;
+    }
+    let (journal, checkpoint) = Journal::read_only(&repo.path.join("zit/journal")).unwrap();
+    let from = checkpoint.map_or(Seq::NONE, |checkpoint| checkpoint.seq).next();
+    let mut added = BTreeSet::new();
+    for record in journal.read_from(from).unwrap().map(Result::unwrap) {
+        let facts = record.draft.facts.into_iter().filter(|_| record.seq < end);
+        added.extend(facts.filter(|fact| fact.kind == Fact::SHALLOW).map(|fact| fact.value));
+    }
+    let kept = text.lines().filter(|line| !added.contains(&BString::from(*line)));
+    let kept: String = kept.map(|line| format!("{line}\n")).collect();
+    if kept.is_empty() { fs::remove_file(file).unwrap() } else { fs::write(file, kept).unwrap() }
 }
 
 /// A lock goes before the file that it is linked to does.
