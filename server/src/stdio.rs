@@ -58,7 +58,7 @@ pub(crate) fn run(args: &StdioArgs) -> Result<ExitCode, StdioError> {
             let hint = match &refusal {
                 Refusal::Local(error) => error.hint(),
                 Refusal::Forced(error) => Some(error.hint()),
-                Refusal::Namespace(_) => None,
+                Refusal::Namespace(error) => Some(error.hint()),
                 Refusal::Home(_) => Some("give the path from / on"),
             };
             pipe::tell(&refusal, hint, &mut output)?;

@@ -59,7 +59,13 @@ impl HeaderError {
         match self {
             Self::ContentEncoding(_) => Some("send it as it is, or with gzip"),
             Self::ForeignHost(_) => Some("use the address that the server printed when it started"),
-            Self::Agent(_) | Self::Item(_) | Self::ContentType { .. } => None,
+            Self::Agent(_) => {
+                Some("git config http.extraHeader 'Zit-Agent: <agent>', or leave the header away")
+            }
+            Self::Item(_) => {
+                Some("git config http.extraHeader 'Zit-Item: <item>', or leave the header away")
+            }
+            Self::ContentType { .. } => None,
         }
     }
 }

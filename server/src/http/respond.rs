@@ -130,12 +130,15 @@ impl EdgeError {
                 error.hint()
             }
             Self::Store(error) => error.hint(),
-            Self::Closed(error) => error.hint(),
-            Self::Registry(RegistryError::NotExported(_) | RegistryError::Look { .. })
+            Self::Closed(error) => Some(error.hint()),
+            Self::Namespace(error) => Some(error.hint()),
+            Self::Registry(RegistryError::NotExported(_)) => Some(
+                "whoever runs the server can give it out with `touch <repository>/git-daemon-export-ok`",
+            ),
+            Self::Registry(RegistryError::Look { .. })
             | Self::Body(_)
             | Self::Encoding(_)
             | Self::File(_)
-            | Self::Namespace(_)
             | Self::Panicked => None,
         }
     }

@@ -33,14 +33,19 @@ pub(crate) enum ClosedError {
 
 impl ClosedError {
     /// What the client may do about it.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
+    pub(crate) fn hint(&self) -> &'static str {
         match self {
-            Self::Disabled("upload-archive") => Some(
-                "whoever runs the server can enable it with `git config http.uploadarchive true`",
-            ),
-            Self::Disabled(_) => None,
-            Self::Files => Some("git clone <url>, with git 1.6.6 or later"),
-            Self::Unknown(_) => Some("services are git-upload-pack and git-receive-pack"),
+            Self::Disabled("upload-archive") => {
+                "whoever runs the server can enable it with `git config http.uploadarchive true`"
+            }
+            Self::Disabled("upload-pack") => {
+                "whoever runs the server can enable it with `git config http.uploadpack true`"
+            }
+            Self::Disabled(_) => {
+                "whoever runs the server can enable it with `git config http.receivepack true`"
+            }
+            Self::Files => "git clone <url>, with git 1.6.6 or later",
+            Self::Unknown(_) => "services are git-upload-pack and git-receive-pack",
         }
     }
 }

@@ -34,6 +34,14 @@ pub struct NamespaceError {
     pub why: &'static str,
 }
 
+impl NamespaceError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        "a namespace is named like a branch, such as ada or ada/work; `git check-ref-format --branch <name>` tries one"
+    }
+}
+
 impl Namespace {
     /// Reads a name of one or more components separated by slashes; further slashes are passed over, as by git.
     ///

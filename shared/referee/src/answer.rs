@@ -16,6 +16,7 @@ use crate::actor::{Outcome, Status};
 use crate::again;
 use crate::error::RefereeError;
 use crate::hooks::PostHooks;
+use crate::namespaced::NO_REFEREE;
 use crate::push::Command;
 use crate::speaker::OtherAgent;
 use crate::verdict::{Already, Decision, ItemStep, Refusal, Step};
@@ -619,7 +620,20 @@ pub(crate) fn unsigned_options(
     kind: gix_hash::Kind,
     options: &Options,
 ) -> PushAnswer {
-    PushAnswer::refused(request, kind, "inconsistent push options", Vec::new(), options.format)
+    let again = Printed::git(["push", "--signed", "origin", "HEAD"], "signs what is sent with it");
+    PushAnswer::refused(request, kind, "inconsistent push options", vec![again], options.format)
+}
+
+/// The answer to a push to a namespace that asks for the referee.
+pub(crate) fn no_referee(
+    request: &PushRequest,
+    kind: gix_hash::Kind,
+    options: &Options,
+) -> PushAnswer {
+    let prompt = Prompt { mainline: "main".into(), agent: options.agent.clone() };
+    let plain =
+        prompt.push(&[], "HEAD", "without these; they are for the repository's own address");
+    PushAnswer::refused(request, kind, NO_REFEREE, vec![plain], options.format)
 }
 
 #[cfg(test)]

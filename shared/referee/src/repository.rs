@@ -214,7 +214,7 @@ impl Repository {
         let format = options.format;
         let namespace = caller.namespace.as_ref();
         if namespace.is_some() && namespaced::asks_for_referee(&options) {
-            return PushAnswer::refused(request, kind, namespaced::NO_REFEREE, Vec::new(), format);
+            return answer::no_referee(request, kind, &options);
         }
         let answer = self
             .judge_push(&Sent::new(caller, request, &options), pack, limits, audience)

@@ -249,7 +249,8 @@ fn a_closed_service_is_closed_to_git_too() {
     let clone = world.git().clone_of(&server.url("plain"), "clone");
     clone
         .fails(["push", &server.url("closed"), "HEAD:x"])
-        .says("service not enabled: 'receive-pack'");
+        .says("service not enabled: 'receive-pack'")
+        .says("git config http.receivepack true");
     clone.ok(["push", &server.url("open"), "HEAD:refs/heads/x"]);
 }
 
@@ -265,10 +266,9 @@ fn only_marked_repositories_are_served_when_asked_for() {
         )
     };
     let answer = refs("plain");
-    assert_eq!(
-        (answer.status, answer.text().as_str()),
-        (404, "repository not exported: \"plain\"\n")
-    );
+    let told = "repository not exported: \"plain\"\nhint: whoever runs the server can give it out with \
+                `touch <repository>/git-daemon-export-ok`\n";
+    assert_eq!((answer.status, answer.text().as_str()), (404, told));
     let mark = world.root().join("plain.git/git-daemon-export-ok");
     fs::write(&mark, "").unwrap();
     assert_eq!(refs("plain").status, 200);

@@ -273,6 +273,7 @@ fn there_is_no_referee_in_a_namespace() {
     {
         let run = push(&["-o", option, url, "HEAD:refs/heads/x"]);
         assert!(run.text().contains("not offered in a namespace"), "{option}: {run}");
+        assert!(run.stderr.contains(" git push origin HEAD"), "{option}: {run}");
     }
     // What git's client would not send.
     let (address, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
@@ -306,6 +307,7 @@ fn an_address_that_is_no_namespace_is_not_found() {
         let answer = curl(&twins.world, &[&url], b"");
         assert_eq!(answer.status, 404, "{name}");
         assert!(answer.text().contains("not a valid namespace"), "{answer:?}");
+        assert!(answer.text().contains("hint: a namespace is named like a branch"), "{answer:?}");
     }
 }
 
