@@ -24,6 +24,7 @@ pub mod process;
 pub mod server;
 pub mod sshd;
 pub mod transcript;
+pub mod twins;
 pub mod wire;
 pub mod world;
 
@@ -32,4 +33,5 @@ pub use git::{Git, Run};
 pub use peer::Peer;
 pub use server::Server;
 pub use sshd::Sshd;
+pub use twins::Twins;
 pub use world::World;

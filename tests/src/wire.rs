@@ -5,6 +5,10 @@
 /// The oid that stands for "no object".
 pub const ZERO: &str = "0000000000000000000000000000000000000000";
 
+/// A pack without objects.
+pub const EMPTY_PACK: &[u8] = b"PACK\0\0\0\x02\0\0\0\0\
+    \x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e";
+
 /// What a stock client asks for.
 pub const CAPABILITIES: &str =
     " report-status-v2 side-band-64k quiet push-options object-format=sha1 agent=git/test";

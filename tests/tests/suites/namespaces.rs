@@ -8,156 +8,92 @@ use std::os::unix::fs::PermissionsExt;
 
 use zit_tests::curl::curl;
 use zit_tests::world::text;
-use zit_tests::{Git, Peer, Run, Server, World, http, process};
+use zit_tests::{Git, Run, Twins, http, process, twins, wire};
 
-/// A pack without objects.
-const EMPTY_PACK: &[u8] = b"PACK\0\0\0\x02\0\0\0\0\x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e";
-
-/// One repository behind our server and its twin behind git's, and a clone that pushes to both.
-struct Twins {
-    world: World,
-    server: Server,
-    peer: Peer,
-    ours: Git,
-    theirs: Git,
-    clone: Git,
+fn twins() -> Twins {
+    let refspecs = [
+        "HEAD~2:refs/heads/main",
+        "HEAD~1:refs/namespaces/b/refs/heads/main",
+        "HEAD~1:refs/namespaces/a/refs/heads/old",
+    ];
+    Twins::start(&refspecs, &["--namespaces", "namespaces/ours.git=ours.git"])
 }
 
-impl Twins {
-    fn new() -> Self {
-        let world = World::new();
-        let (ours, theirs) = (world.bare("ours.git"), world.bare("theirs.git"));
-        world.git().ok(["init", "--quiet", "clone"]);
-        let clone = world.git().at("clone");
-        for n in ["one", "two", "three"] {
-            clone.commit(n, &[("a.txt", n)]);
-        }
-        clone.ok(["tag", "-a", "-m", "First", "v1", "HEAD~2"]);
-        for repository in [&ours, &theirs] {
-            repository.ok(["config", "zit.mainline", "trunk"]);
-            clone.ok([
-                "push",
-                "--quiet",
-                text(repository.dir()),
-                "HEAD~2:refs/heads/main",
-                "HEAD~1:refs/namespaces/b/refs/heads/main",
-                "HEAD~1:refs/namespaces/a/refs/heads/old",
-            ]);
-        }
-        let rule = ["--namespaces", "namespaces/ours.git=ours.git"];
-        let (server, peer) = (Server::start_with(&world, &rule, &[]), Peer::start(&world));
-        Self { world, server, peer, ours, theirs, clone }
-    }
+fn urls(twins: &Twins, namespace: &str) -> [String; 2] {
+    let ours = twins.server.url(&format!("namespaces/ours.git/{namespace}"));
+    [ours, twins.peer.namespace("theirs.git", namespace)]
+}
 
-    fn urls(&self, namespace: &str) -> [String; 2] {
-        let ours = self.server.url(&format!("namespaces/ours.git/{namespace}"));
-        [ours, self.peer.namespace("theirs.git", namespace)]
-    }
+/// Pushes to both, and expects one outcome of both for each ref.
+#[track_caller]
+fn push_both(twins: &Twins, namespace: &str, args: &[&str]) -> String {
+    twins.push(urls(twins, namespace), args)
+}
 
-    /// Runs a git command in both repositories.
-    fn both(&self, args: &[&str]) {
-        for repository in [&self.ours, &self.theirs] {
-            repository.ok(args);
-        }
-    }
+/// Lists both by each protocol, and expects one list of both.
+#[track_caller]
+fn list_both(twins: &Twins, namespace: &str) -> String {
+    // By protocol 2 git lists the HEAD of a namespace twice: as HEAD, and as a ref that is there.
+    twins.listed(&urls(twins, namespace), |list| {
+        let mut seen = BTreeSet::new();
+        list.lines().filter(|line| seen.insert(*line)).collect::<Vec<_>>().join("\n")
+    })
+}
 
-    /// Pushes to both, and expects one outcome of both for each ref.
-    #[track_caller]
-    fn push(&self, namespace: &str, args: &[&str]) -> String {
-        let [ours, theirs] = self.urls(namespace).map(|url| {
-            let run = self.clone.run([&["push", "--porcelain", &url], args].concat());
-            let lines: Vec<String> =
-                run.text().lines().filter(|l| !l.starts_with("To ")).map(str::to_owned).collect();
-            format!("{:?}\n{}", run.code(), lines.join("\n"))
-        });
-        assert_eq!(ours, theirs, "{args:?}");
-        assert_eq!(self.ours.refs(), self.theirs.refs(), "{args:?}");
-        ours
-    }
-
-    /// Lists both by each protocol, and expects one list of both.
-    #[track_caller]
-    fn listed(&self, namespace: &str) -> String {
-        let mut last = String::new();
-        for protocol in ["0", "1", "2"] {
-            let protocol = format!("protocol.version={protocol}");
-            let [ours, theirs] = self.urls(namespace).map(|url| {
-                let run = self.clone.run(["-c", &protocol, "ls-remote", "--symref", &url]).ok();
-                // By protocol 2 git lists the HEAD of a namespace twice: as HEAD, and as a ref that is there.
-                let (mut seen, text) = (BTreeSet::new(), run.text());
-                let once: Vec<_> = text.lines().filter(|line| seen.insert(*line)).collect();
-                once.join("\n")
-            });
-            assert_eq!(ours, theirs, "{protocol}");
-            last = ours;
-        }
-        last
-    }
-
-    /// What both tell somebody who is about to push, one `<oid> <name>` a line, `.have` lines sorted.
-    #[track_caller]
-    fn offered(&self, namespace: &str) -> Vec<String> {
-        let [ours, theirs] = self.urls(namespace).map(|url| {
-            let (address, path) =
-                url.trim_start_matches("http://").split_once('/').expect("an address has a path");
-            let body = http::get(address, &format!("/{path}/info/refs?service=git-receive-pack"));
-            let text = body.text();
-            let lines = text.lines().skip(1).filter_map(|line| {
-                let line = line.trim_start_matches("0000").get(4..)?;
-                Some(line.split('\0').next().unwrap_or_default().to_owned())
-            });
-            // HEAD is no name that anybody can push to; git names it here, as one more thing that is there.
-            let mut lines: Vec<_> =
-                lines.filter(|line| !line.is_empty() && !line.ends_with(" HEAD")).collect();
-            // Whether git repeats as `.have` what a ref names depends on the order of their names.
-            let named: BTreeSet<String> = lines
-                .iter()
-                .filter(|line| !line.ends_with(" .have"))
-                .filter_map(|line| Some(line.split_once(' ')?.0.to_owned()))
-                .collect();
-            lines
-                .retain(|line| !line.strip_suffix(" .have").is_some_and(|oid| named.contains(oid)));
-            lines.sort_by_key(|line| (line.ends_with(" .have"), line.clone()));
-            lines
-        });
-        assert_eq!(ours, theirs);
-        ours
-    }
+/// What both tell somebody who is about to push, one `<oid> <name>` a line, `.have` lines sorted.
+#[track_caller]
+fn offer_both(twins: &Twins, namespace: &str) -> Vec<String> {
+    let [ours, theirs] = urls(twins, namespace).map(|url| {
+        // HEAD is no name that anybody can push to; git names it here, as one more thing that is there.
+        let mut lines = twins::offered(&url);
+        lines.retain(|line| !line.ends_with(" HEAD"));
+        // Whether git repeats as `.have` what a ref names depends on the order of their names.
+        let named: BTreeSet<String> = lines
+            .iter()
+            .filter(|line| !line.ends_with(" .have"))
+            .filter_map(|line| Some(line.split_once(' ')?.0.to_owned()))
+            .collect();
+        lines.retain(|line| !line.strip_suffix(" .have").is_some_and(|oid| named.contains(oid)));
+        lines.sort_by_key(|line| (line.ends_with(" .have"), line.clone()));
+        lines
+    });
+    assert_eq!(ours, theirs);
+    ours
 }
 
 #[test]
 fn refs_are_seen_and_written_below_the_namespace() {
-    let twins = Twins::new();
-    assert!(twins.listed("new").is_empty());
-    let outcome = twins.push("a", &["HEAD:refs/heads/main", "v1", ":refs/heads/old"]);
+    let twins = twins();
+    assert!(list_both(&twins, "new").is_empty());
+    let outcome = push_both(&twins, "a", &["HEAD:refs/heads/main", "v1", ":refs/heads/old"]);
     assert!(outcome.contains("[new tag]") && outcome.contains("[deleted]"), "{outcome}");
-    let outcome = twins.push("a/b", &["HEAD~1:refs/heads/main"]);
+    let outcome = push_both(&twins, "a/b", &["HEAD~1:refs/heads/main"]);
     assert!(outcome.contains("[new branch]"), "{outcome}");
     let stored = twins.ours.ok(["for-each-ref", "--format=%(refname)", "refs/namespaces/"]);
     let expected = "refs/namespaces/a/refs/heads/main\nrefs/namespaces/a/refs/namespaces/b/refs/heads/main\n\
         refs/namespaces/a/refs/tags/v1\nrefs/namespaces/b/refs/heads/main";
     assert_eq!(stored, expected);
-    let listed = twins.listed("a");
+    let listed = list_both(&twins, "a");
     assert!(listed.contains("refs/tags/v1^{}") && !listed.contains("HEAD"), "{listed}");
-    assert_eq!(twins.listed("a/b").lines().count(), 1);
+    assert_eq!(list_both(&twins, "a/b").lines().count(), 1);
     // A move that is no fast-forward, and one from a value that the ref has not.
-    twins.push("a", &["HEAD~2:refs/heads/main"]);
-    twins.push("a", &["+HEAD~2:refs/heads/main"]);
+    push_both(&twins, "a", &["HEAD~2:refs/heads/main"]);
+    push_both(&twins, "a", &["+HEAD~2:refs/heads/main"]);
     let lease = "--force-with-lease=refs/heads/main:HEAD";
-    let outcome = twins.push("a", &[lease, "HEAD~1:refs/heads/main"]);
+    let outcome = push_both(&twins, "a", &[lease, "HEAD~1:refs/heads/main"]);
     assert!(outcome.contains("stale info"), "{outcome}");
     twins.ours.ok(["fsck", "--strict"]);
 }
 
 #[test]
 fn a_namespace_has_a_head_of_its_own() {
-    let twins = Twins::new();
-    twins.push("a", &["HEAD:refs/heads/main", "v1"]);
-    twins.both(&["symbolic-ref", "refs/namespaces/a/HEAD", "refs/namespaces/a/refs/heads/main"]);
-    assert!(twins.listed("a").starts_with("ref: refs/heads/main\tHEAD\n"));
+    let twins = twins();
+    push_both(&twins, "a", &["HEAD:refs/heads/main", "v1"]);
+    twins.inside(&["symbolic-ref", "refs/namespaces/a/HEAD", "refs/namespaces/a/refs/heads/main"]);
+    assert!(list_both(&twins, "a").starts_with("ref: refs/heads/main\tHEAD\n"));
     for protocol in ["0", "1", "2"] {
         let git = twins.world.git().with_config(format!("protocol.version={protocol}"));
-        for (n, url) in twins.urls("a").iter().enumerate() {
+        for (n, url) in urls(&twins, "a").iter().enumerate() {
             let clone = git.clone_of(url, &format!("clone-{protocol}-{n}"));
             assert_eq!(clone.resolve("HEAD"), twins.clone.resolve("HEAD"), "{url} {protocol}");
             assert_eq!(clone.ok(["symbolic-ref", "HEAD"]), "refs/heads/main");
@@ -166,13 +102,13 @@ fn a_namespace_has_a_head_of_its_own() {
             clone.ok(["fetch", "--quiet", "--depth=1", "origin"]);
         }
     }
-    twins.both(&["symbolic-ref", "refs/namespaces/a/HEAD", "refs/namespaces/a/refs/heads/none"]);
-    twins.listed("a");
-    twins.both(&["update-ref", "--no-deref", "refs/namespaces/a/HEAD", "refs/heads/main"]);
-    twins.listed("a");
+    twins.inside(&["symbolic-ref", "refs/namespaces/a/HEAD", "refs/namespaces/a/refs/heads/none"]);
+    list_both(&twins, "a");
+    twins.inside(&["update-ref", "--no-deref", "refs/namespaces/a/HEAD", "refs/heads/main"]);
+    list_both(&twins, "a");
     // Named by a client that asks for a ref by its name.
-    twins.both(&["config", "uploadpack.allowRefInWant", "true"]);
-    for url in twins.urls("a") {
+    twins.inside(&["config", "uploadpack.allowRefInWant", "true"]);
+    for url in urls(&twins, "a") {
         twins.world.git().ok(["init", "--quiet", "--bare", "by-name.git"]);
         let by_name = twins.world.git().at("by-name.git");
         by_name.ok(["-c", "protocol.version=2", "fetch", "--quiet", &url, "refs/heads/main:x"]);
@@ -183,19 +119,19 @@ fn a_namespace_has_a_head_of_its_own() {
 
 #[test]
 fn what_is_elsewhere_need_not_be_sent_again() {
-    let twins = Twins::new();
-    twins.push("a", &["HEAD~1:refs/heads/main"]);
-    let offered = twins.offered("a");
+    let twins = twins();
+    push_both(&twins, "a", &["HEAD~1:refs/heads/main"]);
+    let offered = offer_both(&twins, "a");
     let count = |end: &str| offered.iter().filter(|line| line.ends_with(end)).count();
     assert_eq!((count(" refs/heads/main"), count(" .have")), (1, 1), "{offered:?}");
 }
 
 #[test]
 fn refs_are_hidden_by_the_name_of_the_namespace_or_with_a_caret_by_the_repositorys() {
-    let twins = Twins::new();
+    let twins = twins();
     let push = ["HEAD:refs/heads/main", "HEAD:refs/heads/topic", "HEAD:refs/pull/1", "v1"];
-    twins.push("a", &push);
-    twins.push("a/b", &push);
+    push_both(&twins, "a", &push);
+    push_both(&twins, "a/b", &push);
     for pattern in [
         "refs/pull",
         "^refs/namespaces/a/refs/tags",
@@ -203,23 +139,23 @@ fn refs_are_hidden_by_the_name_of_the_namespace_or_with_a_caret_by_the_repositor
         "refs/namespaces/a/refs/heads/main",
         "!^refs/namespaces/a/refs/namespaces/b/refs/pull",
     ] {
-        twins.both(&["config", "--add", "transfer.hideRefs", pattern]);
+        twins.inside(&["config", "--add", "transfer.hideRefs", pattern]);
         for namespace in ["a", "a/b", "b"] {
-            twins.listed(namespace);
-            twins.offered(namespace);
+            list_both(&twins, namespace);
+            offer_both(&twins, namespace);
         }
     }
-    let listed = twins.listed("a");
+    let listed = list_both(&twins, "a");
     assert!(listed.contains("refs/heads/main") && !listed.contains("\trefs/pull"), "{listed}");
     assert!(!listed.contains("\trefs/tags/v1"), "{listed}");
-    assert!(twins.listed("a/b").contains("refs/pull/1"));
-    let outcome = twins.push("a", &["HEAD~1:refs/tags/light", "HEAD~1:refs/pull/2"]);
+    assert!(list_both(&twins, "a/b").contains("refs/pull/1"));
+    let outcome = push_both(&twins, "a", &["HEAD~1:refs/tags/light", "HEAD~1:refs/pull/2"]);
     assert_eq!(outcome.matches("(deny updating a hidden ref)").count(), 2, "{outcome}");
 }
 
 #[test]
 fn hooks_hear_the_names_of_the_namespace() {
-    let twins = Twins::new();
+    let twins = twins();
     for (repository, name) in [(&twins.ours, "ours"), (&twins.theirs, "theirs")] {
         for hook in ["pre-receive", "update", "post-receive", "post-update"] {
             let path = repository.dir().join("hooks").join(hook);
@@ -233,8 +169,8 @@ fn hooks_hear_the_names_of_the_namespace() {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
     }
-    twins.push("a", &["HEAD:refs/heads/main"]);
-    twins.push("a/b", &["HEAD:refs/heads/main", "v1"]);
+    push_both(&twins, "a", &["HEAD:refs/heads/main"]);
+    push_both(&twins, "a/b", &["HEAD:refs/heads/main", "v1"]);
     let [ours, theirs] =
         ["ours", "theirs"].map(|name| std::fs::read_to_string(twins.world.path(name)).unwrap());
     assert_eq!(ours, theirs);
@@ -243,12 +179,12 @@ fn hooks_hear_the_names_of_the_namespace() {
 
 #[test]
 fn files_are_those_of_the_namespace() {
-    let twins = Twins::new();
-    twins.push("a", &["HEAD:refs/heads/main", "v1"]);
+    let twins = twins();
+    push_both(&twins, "a", &["HEAD:refs/heads/main", "v1"]);
     for head in ["refs/namespaces/a/refs/heads/main", "refs/namespaces/a/refs/heads/none"] {
-        twins.both(&["symbolic-ref", "refs/namespaces/a/HEAD", head]);
+        twins.inside(&["symbolic-ref", "refs/namespaces/a/HEAD", head]);
         for file in ["HEAD", "info/refs", "objects/info/packs"] {
-            let [ours, theirs] = twins.urls("a").map(|url| {
+            let [ours, theirs] = urls(&twins, "a").map(|url| {
                 let answer = curl(&twins.world, &[&format!("{url}/{file}")], b"");
                 (answer.status, if file.ends_with("packs") { String::new() } else { answer.text() })
             });
@@ -259,8 +195,8 @@ fn files_are_those_of_the_namespace() {
 
 #[test]
 fn there_is_no_referee_in_a_namespace() {
-    let twins = Twins::new();
-    let url = &twins.urls("a")[0];
+    let twins = twins();
+    let url = &urls(&twins, "a")[0];
     let before = twins.ours.ok(["for-each-ref"]);
     let push = |args: &[&str]| -> Run {
         twins.clone.run([&["push", "--porcelain"], args].concat()).failed()
@@ -276,7 +212,7 @@ fn there_is_no_referee_in_a_namespace() {
         assert!(run.stderr.contains(" git push origin HEAD"), "{option}: {run}");
     }
     // What git's client would not send.
-    let (address, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
+    let (address, path) = twins::split(url);
     let oid = twins.clone.ok(["rev-parse", "HEAD~2"]);
     let zero = "0".repeat(40);
     for name in ["HEAD", "refs/x", "refs/heads/../../../heads/main", "refs/heads/a..b", "heads/x"] {
@@ -284,7 +220,7 @@ fn there_is_no_referee_in_a_namespace() {
             let line = format!("{old} {new} {name}\0 report-status");
             let mut body = format!("{:04x}{line}0000", line.len() + 4).into_bytes();
             if *new != zero {
-                body.extend(EMPTY_PACK);
+                body.extend(wire::EMPTY_PACK);
             }
             let answer = http::push(address, path, &body).text();
             assert!(answer.contains(&format!("ng {name} ")), "{name}: {answer}");
@@ -300,9 +236,9 @@ fn there_is_no_referee_in_a_namespace() {
 
 #[test]
 fn an_address_that_is_no_namespace_is_not_found() {
-    let twins = Twins::new();
+    let twins = twins();
     for name in ["a.lock", ".a", "a%20b", "a%7e"] {
-        let url = &twins.urls(name)[0];
+        let url = &urls(&twins, name)[0];
         let url = format!("{url}/info/refs?service=git-upload-pack");
         let answer = curl(&twins.world, &[&url], b"");
         assert_eq!(answer.status, 404, "{name}");
@@ -313,7 +249,7 @@ fn an_address_that_is_no_namespace_is_not_found() {
 
 #[test]
 fn a_conversation_over_pipes_is_held_in_the_namespace_of_its_environment() {
-    let twins = Twins::new();
+    let twins = twins();
     let server = process::product("zit-server");
     let git = twins.clone.with_config("protocol.ext.allow=always");
     let url = |namespace: &str, repository: &Git| {
@@ -321,7 +257,7 @@ fn a_conversation_over_pipes_is_held_in_the_namespace_of_its_environment() {
         format!("ext::env GIT_NAMESPACE={namespace} {server} stdio %S {path}")
     };
     // By the socket of the server, which opens a repository when it is asked for, and without one.
-    twins.push("a", &["HEAD:refs/heads/main"]);
+    push_both(&twins, "a", &["HEAD:refs/heads/main"]);
     for (repository, name) in [(&twins.ours, "served"), (&twins.theirs, "alone")] {
         git.ok(["push", "--quiet", &url("c/d", repository), &format!("HEAD:refs/heads/{name}")]);
         let stored = format!("refs/namespaces/c/refs/namespaces/d/refs/heads/{name}");

@@ -6,157 +6,87 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 
-use zit_tests::{Git, Peer, Run, Server, World, http};
+use zit_tests::{Git, Peer, Run, Server, Twins, World, http, twins};
 
-/// One repository behind our server and its twin behind git's, and a clone that pushes to both.
-struct Twins {
-    world: World,
-    server: Server,
-    peer: Peer,
-    ours: Git,
-    theirs: Git,
-    clone: Git,
+/// Both hold four branches, a tag and a pull request, all on one history of three commits; HEAD names `main`.
+fn twins() -> Twins {
+    let branches = ["main", "old", "topic/a", "topic/b"];
+    let mut refspecs = branches.map(|name| format!("HEAD~1:refs/heads/{name}")).to_vec();
+    refspecs.extend(["v1".to_owned(), "HEAD:refs/pull/1/head".to_owned()]);
+    Twins::start(&refspecs.iter().map(String::as_str).collect::<Vec<_>>(), &[])
 }
 
-impl Twins {
-    /// Both hold four branches, a tag and a pull request, all on one history of three commits; HEAD names `main`, and the
-    /// mainline is elsewhere, so that nothing but the configuration is in the way of a push.
-    fn new() -> Self {
-        let world = World::new();
-        let (ours, theirs) = (world.bare("ours.git"), world.bare("theirs.git"));
-        world.git().ok(["init", "--quiet", "clone"]);
-        let clone = world.git().at("clone");
-        for n in ["one", "two", "three"] {
-            clone.commit(n, &[("a.txt", n)]);
-        }
-        clone.ok(["tag", "-a", "-m", "First", "v1", "HEAD~2"]);
-        for repository in [&ours, &theirs] {
-            repository.ok(["config", "zit.mainline", "trunk"]);
-            let path = repository.dir().to_str().expect("a temporary folder has a plain name");
-            let branches = ["main", "old", "topic/a", "topic/b"];
-            let mut push = vec!["push".to_owned(), "--quiet".to_owned(), path.to_owned()];
-            push.extend(branches.map(|name| format!("HEAD~1:refs/heads/{name}")));
-            push.extend(["v1".to_owned(), "HEAD:refs/pull/1/head".to_owned()]);
-            clone.ok(push);
-        }
-        let (server, peer) = (Server::start(&world), Peer::start(&world));
-        Self { world, server, peer, ours, theirs, clone }
-    }
-
-    fn urls(&self) -> [String; 2] {
-        [self.server.url("ours.git"), self.peer.url("theirs.git")]
-    }
-
-    /// Sets a key in both, beside the values that it has.
-    fn set(&self, key: &str, value: &str) {
-        for repository in [&self.ours, &self.theirs] {
-            repository.ok(["config", "--add", key, value]);
-        }
-    }
-
-    /// Runs a git command against both; `URL` among the arguments stands for the address.
-    fn both(&self, args: &[&str]) -> [Run; 2] {
-        self.urls().map(|url| {
-            let args = args.iter().map(|arg| if *arg == "URL" { url.as_str() } else { *arg });
-            self.clone.run(args)
-        })
-    }
-
-    /// Pushes to both, and expects one outcome of both for each ref.
-    #[track_caller]
-    fn push(&self, args: &[&str]) -> String {
-        let args = [&["push", "--porcelain", "URL"], args].concat();
-        let [ours, theirs] = self.both(&args).map(|run| outcome(&run));
-        assert_eq!(ours, theirs, "{args:?}");
-        assert_eq!(self.ours.refs(), self.theirs.refs(), "{args:?}");
-        ours
-    }
-
-    /// Lists both by each protocol, and expects one list of both.
-    #[track_caller]
-    fn listed(&self) -> String {
-        let mut last = String::new();
-        for protocol in ["0", "1", "2"] {
-            let protocol = format!("protocol.version={protocol}");
-            let [ours, theirs] = self
-                .both(&["-c", &protocol, "ls-remote", "--symref", "URL"])
-                .map(|run| run.ok().text());
-            assert_eq!(ours, theirs, "{protocol}");
-            last = ours;
-        }
-        last
-    }
-
-    /// What both tell somebody who is about to push, one `<oid> <name>` a line.
-    #[track_caller]
-    fn offered(&self) -> String {
-        let [ours, theirs] = self.urls().map(|url| {
-            let (address, path) =
-                url.trim_start_matches("http://").split_once('/').expect("an address has a path");
-            let body = http::get(address, &format!("/{path}/info/refs?service=git-receive-pack"));
-            let text = body.text();
-            let lines = text.lines().skip(1).filter_map(|line| {
-                let line = line.trim_start_matches("0000").get(4..)?;
-                Some(line.split('\0').next().unwrap_or_default().to_owned())
-            });
-            // Nobody relies on the order of what alternates have.
-            let (mut haves, refs): (Vec<_>, Vec<_>) =
-                lines.filter(|line| !line.is_empty()).partition(|line| line.ends_with(" .have"));
-            haves.sort();
-            [refs, haves].concat().join("\n")
-        });
-        assert_eq!(ours, theirs);
-        ours
-    }
+/// Runs a git command against both; `URL` among the arguments stands for the address.
+fn both(twins: &Twins, args: &[&str]) -> [Run; 2] {
+    twins.both(twins.urls(), args)
 }
 
-/// The exit code and the lines of `--porcelain`, without the address and what our refusals say beside git's words.
-fn outcome(run: &Run) -> String {
-    let text = run.text();
-    let lines = text.lines().filter(|line| !line.starts_with("To http"));
-    format!("{:?}\n{}", run.code(), lines.collect::<Vec<_>>().join("\n"))
+/// Pushes to both, and expects one outcome of both for each ref.
+#[track_caller]
+fn push_both(twins: &Twins, args: &[&str]) -> String {
+    twins.push(twins.urls(), args)
+}
+
+/// Lists both by each protocol, and expects one list of both.
+#[track_caller]
+fn list_both(twins: &Twins) -> String {
+    twins.listed(&twins.urls(), |list| list)
+}
+
+/// What both tell somebody who is about to push, one `<oid> <name>` a line.
+#[track_caller]
+fn offer_both(twins: &Twins) -> String {
+    let [ours, theirs] = twins.urls().map(|url| {
+        // Nobody relies on the order of what alternates have.
+        let (mut haves, refs): (Vec<_>, Vec<_>) =
+            twins::offered(&url).into_iter().partition(|line| line.ends_with(" .have"));
+        haves.sort();
+        [refs, haves].concat().join("\n")
+    });
+    assert_eq!(ours, theirs);
+    ours
 }
 
 #[test]
 fn a_hidden_ref_is_shown_to_nobody_whichever_way_they_ask() {
-    let twins = Twins::new();
-    assert!(twins.listed().contains("refs/pull/1/head"));
+    let twins = twins();
+    assert!(list_both(&twins).contains("refs/pull/1/head"));
     twins.set("transfer.hideRefs", "refs/pull/");
     twins.set("uploadpack.hideRefs", "refs/heads/topic");
     twins.set("uploadpack.hideRefs", "!refs/heads/topic/b");
     twins.set("receive.hideRefs", "refs/tags");
-    let listed = twins.listed();
+    let listed = list_both(&twins);
     assert!(!listed.contains("refs/pull") && !listed.contains("topic/a"), "{listed}");
     assert!(
         listed.contains("refs/heads/topic/b") && listed.contains("refs/tags/v1^{}"),
         "{listed}"
     );
-    let offered = twins.offered();
+    let offered = offer_both(&twins);
     assert!(offered.contains("topic/a") && !offered.contains("refs/tags"), "{offered}");
     twins.set("transfer.hideRefs", "refs");
-    assert!(twins.offered().contains("capabilities^{}"));
-    assert!(!twins.listed().contains("refs/tags/v1"));
+    assert!(offer_both(&twins).contains("capabilities^{}"));
+    assert!(!list_both(&twins).contains("refs/tags/v1"));
 }
 
 #[test]
 fn a_hidden_head_is_not_listed() {
-    let twins = Twins::new();
+    let twins = twins();
     twins.set("uploadpack.hideRefs", "HEAD");
     let [ours, theirs] =
-        twins.both(&["-c", "protocol.version=2", "ls-remote", "URL"]).map(|run| run.ok().text());
+        both(&twins, &["-c", "protocol.version=2", "ls-remote", "URL"]).map(|run| run.ok().text());
     assert_eq!(ours, theirs);
     assert!(!ours.contains("HEAD"), "{ours}");
 }
 
 #[test]
 fn a_hidden_ref_is_wanted_by_its_name_in_vain() {
-    let twins = Twins::new();
+    let twins = twins();
     twins.set("transfer.hideRefs", "refs/pull");
     twins.set("uploadpack.allowRefInWant", "true");
     for protocol in ["0", "2"] {
         let protocol = format!("protocol.version={protocol}");
         let [ours, theirs] = twins
-            .both(&["-c", &protocol, "fetch", "URL", "refs/pull/1/head"])
+            .both(twins.urls(), &["-c", &protocol, "fetch", "URL", "refs/pull/1/head"])
             .map(|run| run.failed().stderr);
         assert_eq!(ours, theirs, "{protocol}");
     }
@@ -164,16 +94,16 @@ fn a_hidden_ref_is_wanted_by_its_name_in_vain() {
 
 #[test]
 fn a_hidden_ref_is_neither_updated_nor_deleted() {
-    let twins = Twins::new();
+    let twins = twins();
     twins.set("receive.hideRefs", "refs/pull");
-    let outcome = twins.push(&["HEAD:refs/pull/2/head", "HEAD:refs/heads/new"]);
+    let outcome = push_both(&twins, &["HEAD:refs/pull/2/head", "HEAD:refs/heads/new"]);
     assert!(outcome.contains("(deny updating a hidden ref)"), "{outcome}");
-    let outcome = twins.push(&["--atomic", "HEAD:refs/pull/2/head"]);
+    let outcome = push_both(&twins, &["--atomic", "HEAD:refs/pull/2/head"]);
     assert!(outcome.contains("(deny updating a hidden ref)"), "{outcome}");
     let head = twins.clone.ok(["rev-parse", "HEAD"]);
     for url in twins.urls() {
         // git's client sends no deletion of a ref that it is not shown.
-        let (address, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
+        let (address, path) = twins::split(&url);
         let line = format!("{head} {} refs/pull/1/head\0 report-status", "0".repeat(40));
         let body = format!("{:04x}{line}0000", line.len() + 4);
         let answer = http::push(address, path, body.as_bytes()).text();
@@ -184,40 +114,40 @@ fn a_hidden_ref_is_neither_updated_nor_deleted() {
 
 #[test]
 fn deletions_and_rewinds_are_denied_in_gits_words() {
-    let twins = Twins::new();
-    let outcome = twins.push(&[":refs/heads/main"]);
+    let twins = twins();
+    let outcome = push_both(&twins, &[":refs/heads/main"]);
     assert!(outcome.contains("(deletion of the current branch prohibited)"), "{outcome}");
     twins.set("receive.denyDeletes", "true");
     twins.set("receive.denyNonFastForwards", "true");
-    let outcome = twins.push(&[":refs/heads/old", "HEAD:refs/heads/topic/a"]);
+    let outcome = push_both(&twins, &[":refs/heads/old", "HEAD:refs/heads/topic/a"]);
     assert!(outcome.contains("(deletion prohibited)"), "{outcome}");
-    let outcome = twins.push(&["+HEAD~2:refs/heads/topic/a", "+HEAD~2:refs/pull/1/head"]);
+    let outcome = push_both(&twins, &["+HEAD~2:refs/heads/topic/a", "+HEAD~2:refs/pull/1/head"]);
     assert!(outcome.contains("(non-fast-forward)"), "{outcome}");
 }
 
 #[test]
 fn the_current_branch_is_deleted_where_the_configuration_lets_it() {
     for word in ["ignore", "warn", "false"] {
-        let twins = Twins::new();
+        let twins = twins();
         twins.set("receive.denyDeleteCurrent", word);
-        let outcome = twins.push(&[":refs/heads/main"]);
+        let outcome = push_both(&twins, &[":refs/heads/main"]);
         assert!(outcome.contains("[deleted]"), "{word}: {outcome}");
     }
 }
 
 #[test]
 fn a_branch_of_a_linked_work_tree_is_not_moved_under_it() {
-    let twins = Twins::new();
+    let twins = twins();
     for (repository, name) in [(&twins.ours, "ours"), (&twins.theirs, "theirs")] {
         let path = twins.world.path(format!("tree-of-{name}"));
         repository.ok(["worktree", "add", "--quiet", path.to_str().expect("plain"), "old"]);
     }
-    let [ours, theirs] = twins.both(&["push", "URL", "HEAD:refs/heads/old"]).map(Run::failed);
+    let [ours, theirs] = both(&twins, &["push", "URL", "HEAD:refs/heads/old"]).map(Run::failed);
     assert!(ours.stderr.contains("checked out"), "{ours}");
     assert!(theirs.stderr.contains("branch is currently checked out"), "{theirs}");
-    twins.push(&["HEAD:refs/heads/topic/a"]);
+    push_both(&twins, &["HEAD:refs/heads/topic/a"]);
     twins.set("receive.denyCurrentBranch", "warn");
-    let [ours, theirs] = twins.both(&["push", "URL", "HEAD:refs/heads/old"]).map(Run::ok);
+    let [ours, theirs] = both(&twins, &["push", "URL", "HEAD:refs/heads/old"]).map(Run::ok);
     for run in [ours, theirs] {
         assert!(run.stderr.contains("warning: updating the current branch"), "{run}");
     }
@@ -225,12 +155,12 @@ fn a_branch_of_a_linked_work_tree_is_not_moved_under_it() {
 
 #[test]
 fn options_that_are_not_offered_are_not_taken() {
-    let twins = Twins::new();
+    let twins = twins();
     for repository in [&twins.ours, &twins.theirs] {
         repository.ok(["config", "receive.advertisePushOptions", "false"]);
     }
     let [ours, theirs] =
-        twins.both(&["push", "-o", "x", "URL", "HEAD:refs/heads/new"]).map(Run::failed);
+        both(&twins, &["push", "-o", "x", "URL", "HEAD:refs/heads/new"]).map(Run::failed);
     for run in [ours, theirs] {
         assert!(run.stderr.contains("does not support push options"), "{run}");
     }
@@ -238,10 +168,10 @@ fn options_that_are_not_offered_are_not_taken() {
 
 #[test]
 fn refs_given_out_as_a_file_are_all_refs() {
-    let twins = Twins::new();
+    let twins = twins();
     twins.set("transfer.hideRefs", "refs/pull");
     let [ours, theirs] = twins.urls().map(|url| {
-        let (address, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
+        let (address, path) = twins::split(&url);
         http::get(address, &format!("/{path}/info/refs")).text()
     });
     assert_eq!(ours, theirs);
@@ -250,27 +180,27 @@ fn refs_given_out_as_a_file_are_all_refs() {
 
 #[test]
 fn a_setting_in_an_included_file_counts() {
-    let twins = Twins::new();
+    let twins = twins();
     twins.set("include.path", "../hidden.conf");
-    let before = twins.listed();
+    let before = list_both(&twins);
     let path = twins.world.root().join("hidden.conf");
     std::fs::write(path, "[transfer]\n\thideRefs = refs/pull\n").expect("the root is writable");
-    let after = twins.listed();
+    let after = list_both(&twins);
     assert!(before.contains("refs/pull") && !after.contains("refs/pull"), "{after}");
 }
 
 #[test]
 fn a_ref_that_is_left_to_a_hook_is_not_moved_without_it() {
-    let twins = Twins::new();
+    let twins = twins();
     twins.set("receive.procReceiveRefs", "a:refs/changes/");
-    let outcome = twins.push(&["HEAD:refs/changes/1", "HEAD:refs/heads/new"]);
+    let outcome = push_both(&twins, &["HEAD:refs/changes/1", "HEAD:refs/heads/new"]);
     assert!(outcome.contains("(fail to run proc-receive hook)"), "{outcome}");
-    twins.push(&["HEAD:refs/heads/changes"]);
+    push_both(&twins, &["HEAD:refs/heads/changes"]);
 }
 
 /// Both borrow from `middle.git`, which borrows from `base.git`; each has a history of its own.
 fn borrowing() -> Twins {
-    let twins = Twins::new();
+    let twins = twins();
     for (name, from) in [("base", None), ("middle", Some("base"))] {
         let repository = twins.world.bare(&format!("{name}.git"));
         let tree = twins.world.git().at("clone").ok(["rev-parse", "HEAD^{tree}"]);
@@ -297,21 +227,21 @@ fn borrow(repository: &Git, from: &str) {
 #[test]
 fn what_alternates_have_is_offered_to_pushers() {
     let twins = borrowing();
-    assert_eq!(twins.offered().matches(" .have").count(), 2, "{}", twins.offered());
+    assert_eq!(offer_both(&twins).matches(" .have").count(), 2, "{}", offer_both(&twins));
     twins.set("core.alternateRefsPrefixes", "refs/heads/base refs/tags");
-    assert_eq!(twins.offered().matches(" .have").count(), 1, "{}", twins.offered());
+    assert_eq!(offer_both(&twins).matches(" .have").count(), 1, "{}", offer_both(&twins));
     let script = twins.world.path("refs.sh");
     let text = "case $1 in *middle.git) git --git-dir=\"$1\" rev-parse refs/heads/middle;; esac\n";
     std::fs::write(&script, text).expect("a world is writable");
     twins.set("core.alternateRefsCommand", &format!("sh {}", script.display()));
-    assert_eq!(twins.offered().matches(" .have").count(), 1, "{}", twins.offered());
+    assert_eq!(offer_both(&twins).matches(" .have").count(), 1, "{}", offer_both(&twins));
 }
 
 #[test]
 fn what_an_alternate_has_can_be_fetched_and_built_upon() {
     let twins = borrowing();
     let base = twins.world.git().at("root/base.git").ok(["rev-parse", "refs/heads/base"]);
-    twins.push(&[&format!("{base}:refs/heads/borrowed")]);
+    push_both(&twins, &[&format!("{base}:refs/heads/borrowed")]);
     for (n, url) in twins.urls().iter().enumerate() {
         let clone = twins.world.git().clone_of(url, &format!("again-{n}"));
         assert_eq!(clone.ok(["rev-parse", "origin/borrowed"]), base);
@@ -320,7 +250,7 @@ fn what_an_alternate_has_can_be_fetched_and_built_upon() {
 
 #[test]
 fn the_tip_of_a_hidden_ref_is_wanted_by_its_oid_as_the_configuration_lets_it() {
-    let twins = Twins::new();
+    let twins = twins();
     twins.set("transfer.hideRefs", "refs/pull");
     let tip = twins.ours.ok(["rev-parse", "refs/pull/1/head"]);
     for (setting, protocol, expected) in [
@@ -372,15 +302,15 @@ fn where_a_shallow_repository_ends_is_told() {
 
 #[test]
 fn the_files_for_other_servers_follow_a_push_where_they_are_asked_for() {
-    let twins = Twins::new();
+    let twins = twins();
     let files = |repository: &Git| {
         let read = |name| std::fs::read_to_string(repository.dir().join(name)).unwrap_or_default();
         (read("info/refs"), !read("objects/info/packs").is_empty())
     };
-    twins.push(&["HEAD:refs/heads/before"]);
+    push_both(&twins, &["HEAD:refs/heads/before"]);
     assert_eq!(files(&twins.ours).0, "");
     twins.set("receive.updateServerInfo", "true");
-    twins.push(&["HEAD:refs/heads/after"]);
+    push_both(&twins, &["HEAD:refs/heads/after"]);
     let (ours, theirs) = (files(&twins.ours), files(&twins.theirs));
     assert_eq!(ours, theirs);
     assert!(ours.0.contains("refs/heads/after"), "{}", ours.0);
@@ -388,11 +318,11 @@ fn the_files_for_other_servers_follow_a_push_where_they_are_asked_for() {
 
 #[test]
 fn what_is_set_in_vain_is_named_in_the_log() {
-    let twins = Twins::new();
-    twins.listed();
+    let twins = twins();
+    list_both(&twins);
     assert!(!twins.server.log().contains("is ignored"), "{}", twins.server.log());
     twins.set("uploadpack.blobPackfileUri", "x");
-    twins.listed();
+    list_both(&twins);
     let log = twins.server.log();
     let line = log.lines().find(|line| line.contains("a setting of git's is ignored"));
     let line = line.unwrap_or_else(|| panic!("nothing is named: {log}"));
@@ -406,7 +336,7 @@ fn what_is_set_in_vain_is_named_in_the_log() {
 
 #[test]
 fn a_repository_that_needs_more_than_is_known_is_not_served() {
-    let twins = Twins::new();
+    let twins = twins();
     let ours = twins.world.bare("later.git");
     ours.ok(["config", "core.repositoryFormatVersion", "1"]);
     ours.ok(["config", "extensions.frotz", "true"]);
@@ -436,14 +366,17 @@ fn modes(repository: &Git, folder: &str) -> BTreeMap<String, BTreeSet<u32>> {
 #[test]
 fn new_files_are_shared_as_the_configuration_says() {
     for value in ["umask", "group", "all", "0640", "0600"] {
-        let twins = Twins::new();
+        let twins = twins();
         twins.set("core.sharedRepository", value);
         twins.set("core.logAllRefUpdates", "true");
         for repository in [&twins.ours, &twins.theirs] {
             repository.ok(["pack-refs", "--all"]);
         }
         twins.clone.commit("More", &[("deep/down/b.txt", value)]);
-        twins.push(&["HEAD:refs/heads/one/two/three", "HEAD:refs/heads/main", ":refs/heads/old"]);
+        push_both(
+            &twins,
+            &["HEAD:refs/heads/one/two/three", "HEAD:refs/heads/main", ":refs/heads/old"],
+        );
         // What is stopped has written all that it owes.
         let Twins { world: _world, server, peer: _peer, ours, theirs, .. } = twins;
         drop(server);

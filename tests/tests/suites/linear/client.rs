@@ -16,10 +16,6 @@ pub(super) const REPOSITORY: &str = "linear.git";
 /// How long a server may take to come back.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A pack without objects.
-const EMPTY_PACK: &[u8] = b"PACK\0\0\0\x02\0\0\0\0\
-    \x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e";
-
 /// What a group's slots are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -255,7 +251,7 @@ impl<'a> Client<'a> {
     fn send(&self, seat: &str, lines: &[String], atomic: bool) -> ((i64, i64), Option<Report>) {
         let commands = lines.iter().map(|line| line.clone().into_bytes()).collect();
         let only_deletes = lines.iter().all(|line| line.split(' ').nth(1) == Some(ZERO));
-        let pack = if only_deletes { Vec::new() } else { EMPTY_PACK.to_vec() };
+        let pack = if only_deletes { Vec::new() } else { wire::EMPTY_PACK.to_vec() };
         let body = PushBody { commands, options: Vec::new(), pack, atomic }.encode();
         let path = format!("/@{seat}/{REPOSITORY}/git-receive-pack");
         let headers = ["Content-Type: application/x-git-receive-pack-request"];

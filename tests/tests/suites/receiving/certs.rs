@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use zit_tests::{Git, Run, http, process};
+use zit_tests::{Git, Run, http, process, wire};
 
 use super::Pair;
 
@@ -148,11 +148,11 @@ fn a_certificate_with_another_nonce_or_other_options_is_told_apart() {
             "-----BEGIN SSH SIGNATURE-----\nx\n".to_owned(),
             "push-cert-end\n".to_owned(),
         ];
-        let mut body: Vec<u8> = lines.iter().flat_map(|line| pkt(line)).collect();
+        let mut body: Vec<u8> = lines.iter().flat_map(|line| wire::pkt(line.as_bytes())).collect();
         body.extend(b"0000");
-        body.extend(options.iter().flat_map(|option| pkt(option)));
+        body.extend(options.iter().flat_map(|option| wire::pkt(option.as_bytes())));
         body.extend(b"0000");
-        body.extend(EMPTY_PACK);
+        body.extend(wire::EMPTY_PACK);
         pair.urls().map(|url| {
             let (address, path) =
                 url.trim_start_matches("http://").split_once('/').expect("a path");
@@ -223,12 +223,4 @@ fn the_nonce_that_a_client_was_given_stays_good_when_a_server_comes_in_between()
 fn programs() -> String {
     let folders = [process::product_folder().into_os_string(), process::search_path()];
     folders.map(|folders| folders.into_string().expect("plain names")).join(":")
-}
-
-/// A pack of nothing.
-const EMPTY_PACK: &[u8] =
-    b"PACK\0\0\0\x02\0\0\0\0\x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e";
-
-fn pkt(line: &str) -> Vec<u8> {
-    format!("{:04x}{line}", line.len() + 4).into_bytes()
 }

@@ -7,7 +7,7 @@ mod certs;
 mod names;
 mod shallow;
 
-use zit_tests::{Git, Peer, Run, Server, World};
+use zit_tests::{Git, Peer, Server, World, twins};
 
 /// One repository behind our server and its twin behind git's, and a clone with three commits that both have.
 struct Pair {
@@ -52,19 +52,12 @@ impl Pair {
     fn push(&self, clone: &Git, args: &[&str]) -> String {
         let [ours, theirs] = self.urls().map(|url| {
             let run = clone.run([&["push", "--porcelain", &url], args].concat());
-            outcome(&run)
+            twins::outcome(&run)
         });
         assert_eq!(ours, theirs, "{args:?}");
         assert_eq!(self.ours.refs(), self.theirs.refs(), "{args:?}");
         ours
     }
-}
-
-/// The exit code and the lines of `--porcelain`, without the address.
-fn outcome(run: &Run) -> String {
-    let text = run.text();
-    let lines = text.lines().filter(|line| !line.starts_with("To http"));
-    format!("{:?}\n{}", run.code(), lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn path(repository: &Git) -> &str {
