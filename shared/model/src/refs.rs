@@ -126,6 +126,23 @@ pub fn address(name: &RefName) -> Address {
     }
 }
 
+impl Address {
+    /// Whether git has such refs, too: what is below neither `refs/zit/` nor `refs/for/`.
+    #[must_use]
+    pub fn is_gits(&self) -> bool {
+        match self {
+            Self::Head | Self::Tag | Self::Other => true,
+            Self::Current
+            | Self::Change(_)
+            | Self::Claim(_)
+            | Self::Wip(..)
+            | Self::AgentState(_)
+            | Self::Request(_)
+            | Self::Unknown => false,
+        }
+    }
+}
+
 fn zit_address(rest: &[u8]) -> Option<Address> {
     let (kind, value) = rest.split_once_str("/").unwrap_or((rest, b""));
     Some(match (kind, value) {

@@ -101,14 +101,7 @@ fn is_ours(name: &RefName, mainline: Option<&RefName>) -> bool {
         Address::Request(Request::For(branch)) => {
             mainline.is_some_and(|mainline| mainline.branch() == Some(branch.as_bstr()))
         }
-        Address::Head | Address::Tag | Address::Other => false,
-        Address::Current
-        | Address::Change(_)
-        | Address::Claim(_)
-        | Address::Wip(..)
-        | Address::AgentState(_)
-        | Address::Request(_)
-        | Address::Unknown => true,
+        address => !address.is_gits(),
     }
 }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use bstr::BString;
 use zit_model::options::Options;
-use zit_model::refs::{self, Address};
+use zit_model::refs;
 use zit_model::{Namespace, RefName};
 use zit_wire::receive::PushRequest;
 
@@ -68,20 +68,11 @@ impl<'r> Placed<'r> {
 }
 
 fn fault(name: &RefName) -> Option<Refusal> {
-    match refs::address(name) {
-        Address::Head | Address::Tag | Address::Other if name.is_one_level() => {
-            let why = "it has one component below refs/, as in refs/x".to_owned();
-            Some(Refusal::BadName { why })
-        }
-        Address::Head | Address::Tag | Address::Other => None,
-        Address::Current
-        | Address::Change(_)
-        | Address::Claim(_)
-        | Address::Wip(..)
-        | Address::AgentState(_)
-        | Address::Request(_)
-        | Address::Unknown => Some(Refusal::NotInNamespace),
+    if !refs::address(name).is_gits() {
+        return Some(Refusal::NotInNamespace);
     }
+    let why = || "it has one component below refs/, as in refs/x".to_owned();
+    name.is_one_level().then(|| Refusal::BadName { why: why() })
 }
 
 /// Whether options ask for the referee.
