@@ -97,12 +97,11 @@ pub(crate) fn denied(
 /// # Source
 /// `spec/hooks.md`, "proc-receive".
 fn is_ours(name: &RefName, mainline: Option<&RefName>) -> bool {
-    match refs::address(name) {
-        Address::Request(Request::For(branch)) => {
-            mainline.is_some_and(|mainline| mainline.branch() == Some(branch.as_bstr()))
-        }
-        address => !address.is_gits(),
+    let address = refs::address(name);
+    if let Address::Request(Request::For(branch)) = &address {
+        return mainline.is_some_and(|mainline| mainline.branch() == Some(branch.as_bstr()));
     }
+    !address.is_gits()
 }
 
 impl Denied {
