@@ -30,7 +30,8 @@
 //!   honoured in both directions.
 //! - A committed transaction survives `kill -9` and power loss; one that was not committed leaves no trace.
 //! - Nothing here reads wall time, decides what a push may do, or knows what a ref means.
-//! - Programs are started in two places, one for git and one for hooks, with an environment of their own.
+//! - Programs are started in three places, for git, for hooks and for what checks signatures, with an environment of
+//!   their own.
 //! - No input of a peer makes it panic, and memory does not grow with the size of a pack or a blob.
 //!
 //! Needs a POSIX file system with hard links.
