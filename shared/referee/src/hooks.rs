@@ -16,8 +16,8 @@ use bstr::BString;
 use zit_model::overheard::Overheard;
 use zit_model::{Namespace, Oid, RefName, RefUpdate, quote, refs};
 use zit_store::{
-    Audience, Gone, Hook, HookCall, HookEnd, HookLine, Hooks, Quarantine, Store, StoreError, Talk,
-    quarantine_env,
+    Audience, Gone, Hook, HookCall, HookLine, Hooks, ProgramEnd, Quarantine, Store, StoreError,
+    Talk, quarantine_env,
 };
 use zit_wire::receive::{Command, PushRequest};
 use zit_wire::report::Rewritten;
@@ -166,7 +166,7 @@ impl Errand {
         let ended = self.hooks.run(call, &mut passing_on);
         passing_on.end();
         tell_end(call.hook, &ended, audience);
-        matches!(ended, HookEnd::Passed)
+        matches!(ended, ProgramEnd::Passed)
     }
 
     /// Runs `proc-receive`, and says why it did not answer where it did not; `None` without such a hook.
@@ -174,7 +174,7 @@ impl Errand {
         &self,
         talk: &mut dyn Talk,
         audience: &mut dyn Audience,
-    ) -> Option<HookEnd> {
+    ) -> Option<ProgramEnd> {
         let mut passing_on = PassingOn { audience, overheard: Overheard::default() };
         let ended = self.hooks.converse(&self.identity, talk, &mut passing_on);
         passing_on.end();
@@ -297,7 +297,7 @@ impl Voter {
         let apart = quarantine_env(objects)?;
         let ended = vote.tell("prepared", &apart);
         let voter = Self(Some(vote));
-        if matches!(ended, HookEnd::Passed) {
+        if matches!(ended, ProgramEnd::Passed) {
             return Ok(voter);
         }
         tracing::info!(?ended, "the reference-transaction hook declined");
@@ -322,7 +322,7 @@ impl Drop for Voter {
 }
 
 impl Vote {
-    fn tell(&self, state: &str, apart: &[(String, OsString)]) -> HookEnd {
+    fn tell(&self, state: &str, apart: &[(String, OsString)]) -> ProgramEnd {
         let env = [self.env.as_slice(), apart].concat();
         let args = [OsString::from(state)];
         let hook = Hook::ReferenceTransaction;
@@ -333,7 +333,7 @@ impl Vote {
     /// What the hook says of a transaction that is over changes nothing.
     fn tell_end(&self, state: &str) {
         let ended = self.tell(state, &[]);
-        if !matches!(ended, HookEnd::Passed) {
+        if !matches!(ended, ProgramEnd::Passed) {
             tracing::warn!(state, ?ended, "the reference-transaction hook failed");
         }
     }
@@ -437,14 +437,14 @@ fn shown<'r>(
 }
 
 /// Says why a hook did not answer where it did not.
-fn tell_end(hook: Hook, ended: &HookEnd, audience: &mut dyn Audience) {
+fn tell_end(hook: Hook, ended: &ProgramEnd, audience: &mut dyn Audience) {
     match ended {
-        HookEnd::Passed | HookEnd::Declined(_) | HookEnd::Abandoned => {}
-        HookEnd::TimedOut(after) => {
+        ProgramEnd::Passed | ProgramEnd::Declined(_) | ProgramEnd::Abandoned => {}
+        ProgramEnd::TimedOut(after) => {
             let seconds = after.as_secs();
             say(audience, &format!("error: {hook} hook ended after {seconds} seconds\n"));
         }
-        HookEnd::Failed(error) => {
+        ProgramEnd::Failed(error) => {
             tracing::warn!(%hook, %error, "cannot run a hook");
             say(audience, &format!("error: cannot run the {hook} hook: {error}\n"));
         }

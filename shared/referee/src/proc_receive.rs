@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zit_store::{Audience, HookEnd, Talk};
+use zit_store::{Audience, ProgramEnd, Talk};
 use zit_wire::proc_receive::{Answer, Conversation, Fate, Turn};
 use zit_wire::receive::PushRequest;
 use zit_wire::report::Rewritten;
@@ -101,10 +101,10 @@ impl Errand {
             return Handled::new(unanswered(request, left), true, is_atomic);
         };
         let Answer { fates, failed, complaint } = talking.0.close();
-        if let Some(complaint) = complaint.filter(|_| !matches!(ended, HookEnd::Failed(_))) {
+        if let Some(complaint) = complaint.filter(|_| !matches!(ended, ProgramEnd::Failed(_))) {
             complain(&complaint, audience);
         }
-        Handled::new(fates, failed || !matches!(ended, HookEnd::Passed), is_atomic)
+        Handled::new(fates, failed || !matches!(ended, ProgramEnd::Passed), is_atomic)
     }
 }
 

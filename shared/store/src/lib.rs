@@ -68,6 +68,7 @@ mod pack;
 mod packed;
 mod packs;
 mod polls;
+mod program;
 mod quarantine;
 mod reach;
 mod reading;
@@ -98,9 +99,7 @@ pub use fsck::FsckRules;
 pub use git::GitError;
 pub use hidden::HiddenRefs;
 pub use history::MAX_COMMITS_BETWEEN;
-pub use hooks::{
-    Audience, Gone, Hook, HookCall, HookConfig, HookEnd, HookLine, Hooks, Talk, quarantine_env,
-};
+pub use hooks::{Hook, HookCall, HookConfig, HookLine, Hooks, quarantine_env};
 pub use http_config::HttpConfig;
 pub use inspect::{Finding, Inspected};
 pub use maintain::{Maintained, Stop};
@@ -108,6 +107,7 @@ pub use merge::Merge;
 pub use objects::{Blob, Commit, Kind, MAX_STRUCTURE, Objects, Signature};
 pub use pack::{PackError, PackLimits, Received};
 pub use polls::Ground;
+pub use program::{Audience, Gone, ProgramEnd, Talk};
 pub use quarantine::{Published, Quarantine};
 pub use reading::{Glance, Reading};
 pub use receive_config::ReceiveConfig;

@@ -1,7 +1,8 @@
 //! Whether a signature holds, asked of the program that the repository's configuration names for its kind.
 //!
 //! [`Store::check_signature`] chooses `gpg`, `gpgsm` or `ssh-keygen` by how the signature begins, as git does, runs it in
-//! the git directory with the server's own environment, and reads what it says. A program that takes too long is killed.
+//! the git directory with the server's own environment, and reads what it says. A signature of ssh's takes several programs,
+//! which have one time together; the one that is at work when it is up is killed, and no other is started.
 //!
 //! # Source
 //! git's `gpg-interface.c`, `check_signature`; git-config(1), `gpg.*`; ssh-keygen(1), `-Y`.
@@ -11,17 +12,19 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bstr::{BString, ByteSlice as _};
 use zit_model::quote;
 
+use crate::crash;
 use crate::error::{Doing, StoreError};
-use crate::hooks::{Audience, Gone, Heard, HookEnd, Input, Limits, home, run};
+use crate::hooks::home;
+use crate::program::{Audience, Gone, Heard, Input, Limits, ProgramEnd, run};
 use crate::store::Store;
 
-/// How long one look at a signature may take.
-const TIME: Duration = Duration::from_secs(30);
+/// How long all programs may take together that look at one signature, in milliseconds.
+const TIME: u64 = 60_000;
 
 /// How much of what a program says is read, in bytes.
 const MAX_SAID: usize = 64 * 1024;
@@ -74,7 +77,7 @@ impl Checked {
 }
 
 impl Store {
-    /// Looks at a signature of `payload`. A signature that cannot be looked at is `N`.
+    /// Looks at a signature of `payload`. One that cannot be looked at, not within a minute, or that is none is `N`.
     ///
     /// # Errors
     /// [`StoreError`] when the configuration cannot be read or the signature cannot be put into a file.
@@ -86,16 +89,20 @@ impl Store {
             .tempfile_in(&folder)
             .doing("create a file in", &folder)?;
         file.write_all(signature).doing("write", file.path())?;
-        let look = Look { config: &config, git_dir: self.common_dir(), file: file.path(), payload };
-        Ok(if signature.starts_with(b"-----BEGIN SSH SIGNATURE-----") {
+        let time = Duration::from_millis(crash::limit("ZIT_SIGNATURE_TIME", TIME));
+        let until = Instant::now() + time;
+        let (config, git_dir, file) = (&config, self.common_dir(), file.path());
+        let look = Look { config, git_dir, file, payload, until };
+        let checked = if signature.starts_with(b"-----BEGIN SSH SIGNATURE-----") {
             look.ssh()
         } else if signature.starts_with(b"-----BEGIN PGP ") {
             look.gpg(&config.openpgp, &["--keyid-format=long"])
         } else if signature.starts_with(b"-----BEGIN SIGNED MESSAGE-----") {
             look.gpg(&config.x509, &[])
         } else {
-            Checked::nothing()
-        })
+            None
+        };
+        Ok(checked.unwrap_or_else(Checked::nothing))
     }
 }
 
@@ -104,19 +111,21 @@ struct Look<'a> {
     git_dir: &'a Path,
     file: &'a Path,
     payload: &'a [u8],
+    /// When the time is up.
+    until: Instant,
 }
 
+/// What comes of a look; `None` where the time was up before.
 impl Look<'_> {
-    fn gpg(&self, program: &BString, args: &[&str]) -> Checked {
+    fn gpg(&self, program: &BString, args: &[&str]) -> Option<Checked> {
         let mut args: Vec<OsString> = args.iter().map(OsString::from).collect();
         args.extend(["--status-fd=1", "--verify"].map(OsString::from));
         args.extend([self.file.as_os_str().to_owned(), "-".into()]);
-        read_gpg(&self.run(program, &args, self.payload).1)
+        Some(read_gpg(&self.run(program, &args, self.payload)?.1))
     }
 
-    fn ssh(&self) -> Checked {
-        let Some(allowed) = &self.config.allowed_signers else { return Checked::nothing() };
-        let allowed = path(allowed);
+    fn ssh(&self) -> Option<Checked> {
+        let allowed = path(self.config.allowed_signers.as_ref()?);
         let word = |text: &str| OsString::from(text);
         let args = [
             word("-Y"),
@@ -126,11 +135,11 @@ impl Look<'_> {
             word("-s"),
             self.file.into(),
         ];
-        let (found, principals) = self.run(&self.config.ssh, &args, b"");
+        let (found, principals) = self.run(&self.config.ssh, &args, b"")?;
         if !found || principals.trim().is_empty() {
             let args = ["-Y", "check-novalidate", "-n", "git", "-s"].map(word);
             let args = [&args[..], &[self.file.into()]].concat();
-            return read_ssh(&self.run(&self.config.ssh, &args, self.payload).1);
+            return Some(read_ssh(&self.run(&self.config.ssh, &args, self.payload)?.1));
         }
         let mut last = Checked::nothing();
         for principal in principals.lines().take(MAX_PRINCIPALS) {
@@ -140,18 +149,22 @@ impl Look<'_> {
             if let Some(revoked) = &self.config.revocations {
                 args.extend(["-r".into(), path(revoked).into()]);
             }
-            let (agrees, said) = self.run(&self.config.ssh, &args, self.payload);
+            let (agrees, said) = self.run(&self.config.ssh, &args, self.payload)?;
             last = read_ssh(&said);
             if agrees && last.result == 'G' {
                 break;
             }
             last.is_trusted = false;
         }
-        last
+        Some(last)
     }
 
-    /// Whether a program succeeded, and what it said.
-    fn run(&self, program: &BString, args: &[OsString], input: &[u8]) -> (bool, Vec<u8>) {
+    /// Whether a program succeeded, and what it said; `None` once the time is up.
+    fn run(&self, program: &BString, args: &[OsString], input: &[u8]) -> Option<(bool, Vec<u8>)> {
+        let time = self.until.saturating_duration_since(Instant::now());
+        if time.is_zero() {
+            return None;
+        }
         let mut said = Said(Vec::new());
         let mut command = |words: &[&OsStr]| {
             let (first, rest) = words.split_first().expect("a program has a name");
@@ -166,13 +179,20 @@ impl Look<'_> {
             command
         };
         // What is written to standard error, a signer's name among it, is no answer.
-        let limits = Limits { time: TIME, beat: None, heard: Heard::Output };
+        let limits = Limits { time, beat: None, heard: Heard::Output };
         let ended = run(&mut command, &path(program), Input::Text(input), limits, &mut said);
         tracing::debug!(%program, ?ended, "a signature was looked at");
-        if let HookEnd::Failed(error) = &ended {
-            tracing::warn!(%program, %error, "a signature cannot be looked at");
+        match &ended {
+            ProgramEnd::TimedOut(_) => {
+                tracing::warn!(%program, "a signature is not looked at: that takes too long");
+                return None;
+            }
+            ProgramEnd::Failed(error) => {
+                tracing::warn!(%program, %error, "a signature cannot be looked at");
+            }
+            ProgramEnd::Passed | ProgramEnd::Declined(_) | ProgramEnd::Abandoned => {}
         }
-        (matches!(ended, HookEnd::Passed), said.0)
+        Some((matches!(ended, ProgramEnd::Passed), said.0))
     }
 }
 
@@ -260,16 +280,45 @@ mod tests {
     #[test]
     fn what_a_program_writes_to_standard_error_is_no_answer() {
         let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("gpg");
         let script =
             "#!/bin/sh\necho '[GNUPG:] GOODSIG K Mallory' >&2\necho '[GNUPG:] BADSIG K A'\n";
+        let program = program(folder.path(), script);
+        let config = SignatureConfig::read(&gix_config::File::default());
+        let look = look(&config, folder.path(), Duration::from_mins(1));
+        assert_eq!(shown(&look.gpg(&program, &[]).unwrap()), "B|A|K|false");
+    }
+
+    #[test]
+    fn programs_that_hang_have_one_time_together() {
+        let folder = tempfile::tempdir().unwrap();
+        // What opens a fifo that nobody writes to waits for ever.
+        let script = "#!/bin/sh
+echo $2 >>runs
+test $2 = find-principals && printf 'a\\nb\\nc\\n' && exit
+echo 'Good \"git\" signature for a with ED25519 key SHA256:x'
+mkfifo hang 2>/dev/null; read nothing <hang
+";
+        let ssh = program(folder.path(), script);
+        let mut config = SignatureConfig::read(&gix_config::File::default());
+        (config.ssh, config.allowed_signers) = (ssh, Some("signers".into()));
+        let look = look(&config, folder.path(), Duration::from_secs(4));
+        assert_eq!(look.ssh(), None, "not even what it said before counts");
+        let runs = std::fs::read_to_string(folder.path().join("runs")).unwrap();
+        assert_eq!(runs, "find-principals\nverify\n");
+        assert_eq!(look.ssh(), None);
+        let again = std::fs::read_to_string(folder.path().join("runs")).unwrap();
+        assert_eq!(again, runs, "nothing is started once the time is up");
+    }
+
+    fn program(folder: &Path, script: &str) -> BString {
+        let program = folder.join("program");
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let config = SignatureConfig::read(&gix_config::File::default());
-        let file = folder.path().join("signature");
-        let look = Look { config: &config, git_dir: folder.path(), file: &file, payload: b"" };
-        let program = BString::from(program.into_os_string().into_vec());
-        assert_eq!(shown(&look.gpg(&program, &[])), "B|A|K|false");
+        program.into_os_string().into_vec().into()
+    }
+
+    fn look<'a>(config: &'a SignatureConfig, folder: &'a Path, time: Duration) -> Look<'a> {
+        Look { config, git_dir: folder, file: folder, payload: b"", until: Instant::now() + time }
     }
 
     #[test]

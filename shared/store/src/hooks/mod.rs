@@ -8,25 +8,22 @@
 //!
 //! Source: githooks(5), and git-receive-pack(1), "Pre-receive hook" and the sections after it.
 
-mod run;
-
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 use zit_model::Oid;
 
-pub use self::run::Talk;
-pub(crate) use self::run::{Heard, Input, Limits, run};
 use crate::error::StoreError;
 use crate::git::Git;
+use crate::program::{Audience, Heard, Input, Limits, ProgramEnd, Talk, run};
 use crate::{Quarantine, Store};
 
 /// How long a hook may run where `zit.hookTimeout` says nothing. Checks of a whole push take minutes, never an hour.
@@ -115,26 +112,6 @@ impl HookConfig {
     }
 }
 
-/// Whoever a hook's words are for has gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("whoever asked has gone")]
-pub struct Gone;
-
-/// Where the words of a hook go while it runs.
-pub trait Audience {
-    /// Takes some bytes of what a hook writes: neither whole lines nor whole characters.
-    ///
-    /// # Errors
-    /// [`Gone`] when nobody listens any more, which ends the hook.
-    fn hear(&mut self, words: &[u8]) -> Result<(), Gone>;
-
-    /// Learns that work goes on although there is nothing to hear.
-    ///
-    /// # Errors
-    /// As [`Audience::hear`].
-    fn wait(&mut self) -> Result<(), Gone>;
-}
-
 /// One line of what `pre-receive` and `post-receive` are fed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookLine {
@@ -157,22 +134,6 @@ pub struct HookCall<'a> {
     pub env: &'a [(String, OsString)],
     /// Its standard input.
     pub input: &'a [u8],
-}
-
-/// How a hook ended.
-#[derive(Debug)]
-#[must_use = "a hook that did not pass refuses what it was asked about"]
-pub enum HookEnd {
-    /// It agreed.
-    Passed,
-    /// It did not.
-    Declined(ExitStatus),
-    /// It was killed after this time.
-    TimedOut(Duration),
-    /// It was killed because its audience went away.
-    Abandoned,
-    /// It could not be run.
-    Failed(std::io::Error),
 }
 
 /// The hooks of one repository, as its configuration is now.
@@ -259,8 +220,8 @@ impl Hooks {
     }
 
     /// Runs a hook, if there is one.
-    pub fn run(&self, call: &HookCall<'_>, audience: &mut dyn Audience) -> HookEnd {
-        let Some(file) = self.file(call.hook) else { return HookEnd::Passed };
+    pub fn run(&self, call: &HookCall<'_>, audience: &mut dyn Audience) -> ProgramEnd {
+        let Some(file) = self.file(call.hook) else { return ProgramEnd::Passed };
         let time = match call.hook {
             Hook::ReferenceTransaction => self.config.timeout.min(TRANSACTION_TIMEOUT),
             Hook::PreReceive
@@ -278,7 +239,7 @@ impl Hooks {
         env: &[(String, OsString)],
         talk: &mut dyn Talk,
         audience: &mut dyn Audience,
-    ) -> Option<HookEnd> {
+    ) -> Option<ProgramEnd> {
         let file = self.file(Hook::ProcReceive)?;
         let call = HookCall { hook: Hook::ProcReceive, args: &[], env, input: b"" };
         Some(self.run_file(&file, &call, Input::Talk(talk), self.config.timeout, audience))
@@ -291,7 +252,7 @@ impl Hooks {
         input: Input<'_>,
         time: Duration,
         audience: &mut dyn Audience,
-    ) -> HookEnd {
+    ) -> ProgramEnd {
         let limits = Limits { time, beat: self.config.keep_alive, heard: Heard::Both };
         let ended = run(&mut |program| self.command(program, call), file, input, limits, audience);
         tracing::info!(hook = %call.hook, ?ended, "hook ended");

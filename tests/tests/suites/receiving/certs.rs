@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use zit_tests::{Git, Run, http, process, wire};
+use zit_tests::{Git, Run, Server, http, process, wire};
 
 use super::Pair;
 
@@ -51,6 +51,35 @@ impl Pair {
         });
         assert_eq!(ours, theirs);
         ours
+    }
+
+    /// Pushes `refs/heads/forged` with a certificate of an option `a`, and the option `option`.
+    fn forge(&self, option: &str, signature: Option<&str>) -> [String; 2] {
+        let tip = self.source.ok(["rev-parse", "HEAD"]);
+        let command = format!("{} {tip} refs/heads/forged\n", "0".repeat(40));
+        let mut lines = vec![
+            "push-cert\0report-status push-options\n",
+            "certificate version 0.1\n",
+            "pusher a 1 +0000\n",
+            "pushee x\n",
+            "nonce 1-x\n",
+            "push-option a\n",
+            "\n",
+            &command,
+        ];
+        lines.extend(signature);
+        lines.push("push-cert-end\n");
+        let mut body: Vec<u8> =
+            lines.into_iter().flat_map(|line| wire::pkt(line.as_bytes())).collect();
+        body.extend(b"0000");
+        body.extend(wire::pkt(option.as_bytes()));
+        body.extend(b"0000");
+        body.extend(wire::EMPTY_PACK);
+        self.urls().map(|url| {
+            let (address, path) =
+                url.trim_start_matches("http://").split_once('/').expect("a path");
+            http::push(address, path, &body).text()
+        })
     }
 
     /// A folder for keys, which is no other user's to read.
@@ -134,42 +163,60 @@ fn a_signature_of_gpgs_is_looked_at_by_gpg() {
 #[test]
 fn a_certificate_with_another_nonce_or_other_options_is_told_apart() {
     let pair = Pair::signing();
-    let tip = pair.source.ok(["rev-parse", "HEAD"]);
-    let push = |options: &[&str], nonce: &str| {
-        let lines = [
-            "push-cert\0report-status push-options\n".to_owned(),
-            "certificate version 0.1\n".to_owned(),
-            "pusher a 1 +0000\n".to_owned(),
-            "pushee x\n".to_owned(),
-            nonce.to_owned(),
-            "push-option a\n".to_owned(),
-            "\n".to_owned(),
-            format!("{} {tip} refs/heads/forged\n", "0".repeat(40)),
-            "-----BEGIN SSH SIGNATURE-----\nx\n".to_owned(),
-            "push-cert-end\n".to_owned(),
-        ];
-        let mut body: Vec<u8> = lines.iter().flat_map(|line| wire::pkt(line.as_bytes())).collect();
-        body.extend(b"0000");
-        body.extend(options.iter().flat_map(|option| wire::pkt(option.as_bytes())));
-        body.extend(b"0000");
-        body.extend(wire::EMPTY_PACK);
-        pair.urls().map(|url| {
-            let (address, path) =
-                url.trim_start_matches("http://").split_once('/').expect("a path");
-            http::push(address, path, &body).text()
-        })
-    };
-    let [ours, theirs] = push(&["b"], "nonce 1-x\n");
+    let [ours, theirs] = pair.forge("b", Some("-----BEGIN SSH SIGNATURE-----\nx\n"));
     assert_eq!(ours, theirs);
     assert!(ours.contains("ng refs/heads/forged inconsistent push options"), "{ours}");
     // git asks `pre-receive` all the same.
     for repository in [&pair.ours, &pair.theirs] {
         let _ = fs::remove_file(repository.dir().join("told"));
     }
-    let [ours, theirs] = push(&["a"], "nonce 1-x\n");
+    let [ours, theirs] = pair.forge("a", Some("-----BEGIN SSH SIGNATURE-----\nx\n"));
     assert_eq!(ours, theirs);
     let told = pair.told();
     assert!(told.contains("NONCE_STATUS=BAD") && told.contains("CERT_STATUS=N"), "{told}");
+}
+
+/// git ends without a word to the pusher, and moves nothing.
+#[test]
+fn a_certificate_without_a_signature_is_told_to_hooks_as_none() {
+    let pair = Pair::signing();
+    let [ours, theirs] = pair.forge("a", None);
+    assert!(ours.contains("ok refs/heads/forged"), "{ours}");
+    assert!(!theirs.contains("refs/heads/forged"), "{theirs}");
+    assert_eq!(pair.theirs.resolve("refs/heads/forged"), None);
+    let told = fs::read_to_string(pair.ours.dir().join("told")).expect("hooks ran");
+    assert_eq!(told.matches("GIT_PUSH_CERT_STATUS=N").count(), 2, "{told}");
+    assert_eq!(told.matches("GIT_PUSH_CERT_SIGNER=\n").count(), 2, "{told}");
+}
+
+#[test]
+fn a_program_that_hangs_over_a_signature_leaves_it_unproven() {
+    let mut pair = Pair::signing();
+    pair.server = Server::start_with(&pair.world, &[], &[("ZIT_SIGNATURE_TIME", "1000")]);
+    let clone = pair.with_ssh();
+    let program = pair.world.path("hangs");
+    // What opens a fifo that nobody writes to waits for ever.
+    let text = "#!/bin/sh\nmkfifo hang 2>/dev/null\nread nothing <hang\n";
+    fs::write(&program, text).expect("a world is writable");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("writable");
+    let program = program.to_str().expect("a plain name");
+    let [url, _] = pair.urls();
+    let unproven = || {
+        let told = pair.ours.dir().join("told");
+        let text = fs::read_to_string(&told).expect("hooks ran");
+        assert_eq!(text.matches("GIT_PUSH_CERT_STATUS=N").count(), 2, "{text}");
+        fs::remove_file(told).expect("writable");
+    };
+    pair.ours.ok(["config", "gpg.ssh.program", program]);
+    clone.ok(["push", "--quiet", "--signed", &url, "HEAD:refs/heads/signed"]);
+    unproven();
+    pair.ours.ok(["config", "gpg.program", program]);
+    let [ours, _] = pair.forge("a", Some("-----BEGIN PGP SIGNATURE-----\nx\n"));
+    assert!(ours.contains("ok refs/heads/forged"), "{ours}");
+    unproven();
+    assert!(pair.server.log().contains("that takes too long"));
+    let log = pair.ours.shell("grep -rlc 'ada@example.com' zit/journal");
+    assert!(!log.is_ok(), "nobody is proven to have signed: {log}");
 }
 
 #[test]

@@ -1,43 +1,42 @@
-//! One hook from its start to its end: fed, listened to, and killed with its children when it must end.
+//! One program of the repository's owner, such as a hook, from its start to its end: fed, listened to, and killed with its
+//! children when it must end.
 //!
-//! Threads turn what can happen into one closed list of [`Event`]s: one feeds the hook, one reads it, one learns that it
-//! has exited. Standard output and error are one pipe, so that their order is kept; where the standard output is one side
+//! Threads turn what can happen into one closed list of [`Event`]s: one feeds the program, one reads it, one learns
+//! that it has exited. Standard output and error are one pipe, so that their order is kept; where the standard output is one side
 //! of a [`Talk`], it has a pipe and a reader of its own.
 //!
-//! A child that the hook left behind may hold the pipe open for hours. It is left alone; what it writes once the hook
-//! has been over for [`AFTERGLOW`] goes nowhere.
+//! A child that it left behind may hold the pipe open for hours. It is left alone; what it writes once the program has been
+//! over for [`AFTERGLOW`] goes nowhere.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{Audience, Gone, HookEnd};
-
-/// How much of what one hook writes is passed on, in bytes. The rest is thrown away.
+/// How much of what one program writes is passed on, in bytes. The rest is thrown away.
 const MAX_WORDS: usize = 4 << 20;
 
 /// How much is read at once, in bytes.
 const PIECE: usize = 8 * 1024;
 
-/// How many pieces wait for the audience; then the hook waits.
+/// How many pieces wait for the audience; then the program waits.
 const PIECES: usize = 4;
 
-/// How long after the end of a hook the programs that it writes through may take to pass its last words on.
+/// How long after its end the programs that it writes through may take to pass its last words on.
 const AFTERGLOW: Duration = Duration::from_millis(500);
 
 /// `execve` says this of a script without a first line that names its interpreter.
 const ENOEXEC: i32 = 8;
 
-/// How long a hook may run, and how often its audience hears of it.
+/// How long a program may run, and how often its audience hears of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// For the hook.
+    /// For the program.
     pub(crate) time: Duration,
     /// Between two signs of life.
     pub(crate) beat: Option<Duration>,
@@ -52,6 +51,42 @@ pub(crate) enum Heard {
     Both,
     /// Standard output alone, because it is read by a program.
     Output,
+}
+
+/// Whoever a program's words are for has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("whoever asked has gone")]
+pub struct Gone;
+
+/// Where the words of a program go while it runs.
+pub trait Audience {
+    /// Takes some bytes of what it writes: neither whole lines nor whole characters.
+    ///
+    /// # Errors
+    /// [`Gone`] when nobody listens any more, which ends the program.
+    fn hear(&mut self, words: &[u8]) -> Result<(), Gone>;
+
+    /// Learns that work goes on although there is nothing to hear.
+    ///
+    /// # Errors
+    /// As [`Audience::hear`].
+    fn wait(&mut self) -> Result<(), Gone>;
+}
+
+/// How a program ended.
+#[derive(Debug)]
+#[must_use = "a program that did not pass agrees to nothing"]
+pub enum ProgramEnd {
+    /// It succeeded: a hook agreed.
+    Passed,
+    /// It did not.
+    Declined(ExitStatus),
+    /// It was killed after this time.
+    TimedOut(Duration),
+    /// It was killed because its audience went away.
+    Abandoned,
+    /// It could not be run.
+    Failed(std::io::Error),
 }
 
 /// A conversation with a program: what it writes on standard output is answered on its standard input.
@@ -90,7 +125,7 @@ pub(crate) fn run(
     input: Input<'_>,
     limits: Limits,
     audience: &mut dyn Audience,
-) -> HookEnd {
+) -> ProgramEnd {
     let talks = matches!(input, Input::Talk(_));
     // As git does it: a script that names no interpreter is the shell's.
     let started = match start(command(&[file.as_os_str()]), limits.heard, talks) {
@@ -101,20 +136,20 @@ pub(crate) fn run(
     };
     let (mut child, events, feed) = match started.and_then(|(child, pipes)| attend(child, pipes)) {
         Ok(started) => started,
-        Err(error) => return HookEnd::Failed(error),
+        Err(error) => return ProgramEnd::Failed(error),
     };
     let partner = Partner::begin(input, feed);
     let ended = listen(&events, limits, partner, audience);
     if !matches!(ended, Ok(())) {
-        // Nobody has waited for the leader yet, so the group's number is still this hook's.
+        // Nobody has waited for the leader yet, so the group's number is still this program's.
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     }
     match (ended, child.wait()) {
-        (Err(Cut::Time), _) => HookEnd::TimedOut(limits.time),
-        (Err(Cut::Gone), _) => HookEnd::Abandoned,
-        (Ok(()), Ok(status)) if status.success() => HookEnd::Passed,
-        (Ok(()), Ok(status)) => HookEnd::Declined(status),
-        (Ok(()), Err(error)) => HookEnd::Failed(error),
+        (Err(Cut::Time), _) => ProgramEnd::TimedOut(limits.time),
+        (Err(Cut::Gone), _) => ProgramEnd::Abandoned,
+        (Ok(()), Ok(status)) if status.success() => ProgramEnd::Passed,
+        (Ok(()), Ok(status)) => ProgramEnd::Declined(status),
+        (Ok(()), Err(error)) => ProgramEnd::Failed(error),
     }
 }
 
@@ -124,7 +159,7 @@ struct Pipes {
     talk: Option<io::PipeReader>,
 }
 
-/// Starts a hook in a process group of its own; what is heard of it comes out of the pipes.
+/// Starts a program in a process group of its own; what is heard of it comes out of the pipes.
 fn start(mut command: Command, heard: Heard, talks: bool) -> io::Result<(Child, Pipes)> {
     let (words, writer) = io::pipe()?;
     let errors = match heard {
@@ -150,26 +185,26 @@ fn attend(mut child: Child, pipes: Pipes) -> io::Result<(Child, Receiver<Event>,
     let pid = Pid::from_child(&child);
     let (stdin, exits, said) = (child.stdin.take(), events.clone(), events.clone());
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-    let threads = thread("hook-input")
+    let threads = thread("program-input")
         .spawn(move || {
             let Some(mut stdin) = stdin else { return };
             for piece in input {
                 if stdin.write_all(&piece).is_err() {
-                    // A hook need not read what it is given.
+                    // A program need not read what it is given.
                     return;
                 }
             }
         })
         .and_then(|_| {
             let words = pipes.words;
-            thread("hook-output").spawn(move || read(words, &events, false))
+            thread("program-output").spawn(move || read(words, &events, false))
         })
         .and_then(|_| match pipes.talk {
-            Some(talk) => thread("hook-talk").spawn(move || read(talk, &said, true)).map(drop),
+            Some(talk) => thread("program-talk").spawn(move || read(talk, &said, true)).map(drop),
             None => Ok(()),
         })
         .and_then(|()| {
-            thread("hook-exit").spawn(move || {
+            thread("program-exit").spawn(move || {
                 // Only looked at, not waited for: its number must stay its own while it may be killed.
                 let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
                 let _ = exits.send(Event::Exited);
@@ -242,7 +277,7 @@ impl<'a> Partner<'a> {
     }
 }
 
-/// Why a hook is not heard to its end.
+/// Why a program is not heard to its end.
 enum Cut {
     Time,
     Gone,
@@ -254,7 +289,7 @@ impl From<Gone> for Cut {
     }
 }
 
-/// Passes on what the hook says until it is over.
+/// Passes on what the program says until it is over.
 fn listen(
     events: &Receiver<Event>,
     limits: Limits,
