@@ -365,6 +365,16 @@ pub(crate) fn sources(path: &str) -> Vec<Vec<u8>> {
         "a.ts" => &[
             "import { a } from './b';\nexport class A<T> extends B implements C {\n  private x = 1;\n  @dec() f(y?: T): void {}\n}\nexport const g = async () => `x${a}`;\ninterface I { a: string }\n",
         ],
+        "a.tsx" => &[
+            "import * as R from 'r';\nexport default function App<P>({ a }: P) {\n  return <A.B a={a} {...a}>text {a}<></></A.B>;\n}\nconst x = <T,>(a: T) => a;\n",
+        ],
+        "a.js" => &[
+            "const a = require('./a');\nclass A { #b = 1; get c() { return `${this.#b}` } }\nmodule.exports = { A, d: () => <p/> };\nexport * from './e';\n",
+        ],
+        "a.ini" => &["; x\nroot = true\n[a]\nb = 1\n  c\n[d \"e\"]\nf: g\n"],
+        "go.mod" => &[
+            "module a.b/c\n\ngo 1.22\n\nrequire (\n\ta.b/d v1.0.0 // indirect\n)\nreplace a.b/d => ../d\nexclude a.b/e v1\n",
+        ],
         "a.md" => &[
             "# Title\n\nText [a](b).\n\n## Part\n\n- one\n  - two\n\n```rust\nfn f() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
         ],

@@ -63,10 +63,14 @@ targets! {
     "go": || seeds::sources("a.go"), |bytes| source("a.go", bytes);
     "python": || seeds::sources("a.py"), |bytes| source("a.py", bytes);
     "typescript": || seeds::sources("a.ts"), |bytes| source("a.ts", bytes);
+    "tsx": || seeds::sources("a.tsx"), |bytes| source("a.tsx", bytes);
+    "javascript": || seeds::sources("a.js"), |bytes| source("a.js", bytes);
     "markdown": || seeds::sources("a.md"), |bytes| source("a.md", bytes);
     "toml": || seeds::sources("a.toml"), |bytes| source("a.toml", bytes);
     "json": || seeds::sources("a.json"), |bytes| source("a.json", bytes);
     "yaml": || seeds::sources("a.yml"), |bytes| source("a.yml", bytes);
+    "ini": || seeds::sources("a.ini"), |bytes| source("a.ini", bytes);
+    "gomod": || seeds::sources("go.mod"), |bytes| source("go.mod", bytes);
 }
 
 /// What is read can be written and gives the same bytes, and no packet is longer than it may be.

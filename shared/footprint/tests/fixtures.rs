@@ -1,6 +1,6 @@
 //! Runs the languages' fixtures: what each change writes, as `src/lang/<x>/fixture.txt` documents it.
 //!
-//! A case is `=== title (extension)`, then `--- before`, `--- after`, `--- writes` and perhaps `--- refs`, each
+//! A case is `=== title (ending)`, or `(whole.name)`, then `--- before`, `--- after`, `--- writes` and perhaps `--- refs`, each
 //! ended by the next. A missing version is a file that does not exist. A line of `writes` is `change  #unit`;
 //! `!` after the change says that code elsewhere may notice. A line of `refs` is `#unit  names…`.
 
@@ -73,7 +73,9 @@ fn run(fixture: &str) {
     assert!(!cases.is_empty());
     let mut failures = String::new();
     for case in cases {
-        let path = Resource::file(&format!("x.{}", case.extension)).expect("a path");
+        let name = case.extension;
+        let name = if name.contains('.') { name.to_owned() } else { format!("x.{name}") };
+        let path = Resource::file(&name).expect("a path");
         let footprint =
             compare(&path, case.before.as_deref().map(regular), case.after.as_deref().map(regular));
         let found = writes(&footprint);

@@ -55,42 +55,73 @@ pub enum Language {
     GoMod,
 }
 
-/// Every language: the extensions of its files, its name, and the family whose names it shares.
-const LANGUAGES: &[(Language, &[&str], &str, Language)] = &[
-    (Language::Rust, &["rs"], "rust", Language::Rust),
-    (Language::Python, &["py", "pyi"], "python", Language::Python),
-    (Language::TypeScript, &["ts", "mts", "cts"], "typescript", Language::TypeScript),
-    (Language::Tsx, &["tsx"], "tsx", Language::TypeScript),
-    (Language::JavaScript, &["js", "mjs", "cjs", "jsx"], "javascript", Language::TypeScript),
-    (Language::Go, &["go"], "go", Language::Go),
-    (Language::Markdown, &["md", "markdown"], "markdown", Language::Markdown),
-    (Language::Toml, &["toml"], "toml", Language::Toml),
-    (Language::Json, &["json"], "json", Language::Json),
-    (Language::Yaml, &["yml", "yaml"], "yaml", Language::Yaml),
-    (Language::Ini, &["ini", "cfg", "editorconfig"], "ini", Language::Ini),
-    (Language::GoMod, &["mod", "work"], "go.mod", Language::GoMod),
+/// One language: which files it is told by, and what it is called.
+struct Row {
+    language: Language,
+    /// In lower case, as documents spell it.
+    name: &'static str,
+    /// The language that stands for all those whose names it shares.
+    family: Language,
+    /// How its files' names end, behind the last dot.
+    endings: &'static [&'static str],
+    /// Whole names of files, where the ending says nothing.
+    files: &'static [&'static str],
+}
+
+const fn row(
+    language: Language,
+    name: &'static str,
+    family: Language,
+    endings: &'static [&'static str],
+    files: &'static [&'static str],
+) -> Row {
+    Row { language, name, family, endings, files }
+}
+
+/// Every language.
+const LANGUAGES: &[Row] = &[
+    row(Language::Rust, "rust", Language::Rust, &["rs"], &[]),
+    row(Language::Python, "python", Language::Python, &["py", "pyi"], &[]),
+    row(Language::TypeScript, "typescript", Language::TypeScript, &["ts", "mts", "cts"], &[]),
+    row(Language::Tsx, "tsx", Language::TypeScript, &["tsx"], &[]),
+    row(
+        Language::JavaScript,
+        "javascript",
+        Language::TypeScript,
+        &["js", "mjs", "cjs", "jsx"],
+        &[],
+    ),
+    row(Language::Go, "go", Language::Go, &["go"], &[]),
+    row(Language::Markdown, "markdown", Language::Markdown, &["md", "markdown"], &[]),
+    row(Language::Toml, "toml", Language::Toml, &["toml"], &[]),
+    row(Language::Json, "json", Language::Json, &["json"], &[]),
+    row(Language::Yaml, "yaml", Language::Yaml, &["yml", "yaml"], &[]),
+    row(Language::Ini, "ini", Language::Ini, &["ini", "cfg"], &[".editorconfig"]),
+    row(Language::GoMod, "go.mod", Language::GoMod, &[], &["go.mod", "go.work"]),
 ];
 
 impl Language {
-    /// The language that a file's extension stands for.
+    /// The language that a file's name stands for: the whole of it, or else its ending.
     #[must_use]
     pub fn of_path(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next()?;
-        let (_, extension) = name.rsplit_once('.')?;
-        let row = LANGUAGES.iter().find(|row| row.1.contains(&extension))?;
-        Some(row.0)
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+        let by_name = LANGUAGES.iter().find(|row| row.files.contains(&name));
+        let by_ending =
+            || LANGUAGES.iter().find(|row| ending.is_some_and(|e| row.endings.contains(&e)));
+        Some(by_name.or_else(by_ending)?.language)
     }
 
     /// The language's name in lower case, as documents spell it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        LANGUAGES.iter().find(|row| row.0 == self).map_or("", |row| row.2)
+        LANGUAGES.iter().find(|row| row.language == self).map_or("", |row| row.name)
     }
 
     /// The language that stands for all those whose names this one shares.
     #[must_use]
     pub fn family(self) -> Self {
-        LANGUAGES.iter().find(|row| row.0 == self).map_or(self, |row| row.3)
+        LANGUAGES.iter().find(|row| row.language == self).map_or(self, |row| row.family)
     }
 
     /// Whether code reaches other files by the names of modules.
@@ -587,7 +618,13 @@ mod tests {
     }
 
     #[test]
-    fn a_language_is_told_by_the_last_extension() {
+    fn a_language_is_told_by_the_whole_name_or_by_its_ending() {
+        assert_eq!(Language::of_path("a/go.mod"), Some(Language::GoMod));
+        assert_eq!(Language::of_path("a/go.work"), Some(Language::GoMod));
+        for other in ["kernel.mod", "x.go.mod", "a.work", ".mod", "x.editorconfig"] {
+            assert_eq!(Language::of_path(other), None, "{other}");
+        }
+        assert_eq!(Language::of_path("a/.editorconfig"), Some(Language::Ini));
         assert_eq!(Language::of_path("a.b/c.d.ts"), Some(Language::TypeScript));
         assert_eq!(Language::of_path("a.rs/LICENSE"), None);
         assert_eq!(Language::of_path("rs"), None);

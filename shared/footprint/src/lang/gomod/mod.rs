@@ -1,7 +1,11 @@
-//! `go.mod` and `go.work`: each module that is required, replaced, excluded or used is a unit, `require.example.com/x`.
+//! `go.mod` and `go.work`: each module that is required, replaced, excluded or used is a unit, `require.example.com/x`;
+//! what a file says only once (`module`, `go`, `toolchain`) is one.
 
 use super::lines::Lines;
 use crate::{Fallback, unit::Units};
+
+/// Directives with one value for the whole file.
+const ONCE: &[&str] = &["module", "go", "toolchain"];
 
 /// The units of one version.
 #[expect(clippy::unnecessary_wraps, reason = "any text is one; other languages are not so")]
@@ -25,7 +29,10 @@ pub(super) fn units(source: &str) -> Result<Units, Fallback> {
             Some(directive) => (directive.as_str(), Some(first)),
             None => (first, what),
         };
-        let name = what.map_or_else(|| directive.to_owned(), |what| format!("{directive}.{what}"));
+        let name = match what.filter(|_| !ONCE.contains(&directive)) {
+            Some(what) => format!("{directive}.{what}"),
+            None => directive.to_owned(),
+        };
         // The same line within a block and without one says the same.
         let said = text.strip_prefix(directive).unwrap_or(text).trim();
         lines.add(&name, number, said);
