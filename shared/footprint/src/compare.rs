@@ -10,6 +10,7 @@ use crate::{
     Fallback, FileFootprint, Language, UnitHash, Write, WriteKind,
     lang::{self, Analysis, Grammar},
     mention::Mentions,
+    module::modules_of,
     parse::{self, parse},
     plan::{Plan, Role},
     reference::{Imports, Reach, Reference, Resolver, Symbol},
@@ -202,13 +203,116 @@ pub fn compare_carved(
     let version = |carved: &Carved| Version { kind: carved.kind, bytes: carved.bytes };
     let (old_version, new_version) = (old.map(version), new.map(version));
     footprint(path, old_version, new_version, |file, language| {
-        old.map_or(Ok(()), |old| old.text)?;
-        new.map_or(Ok(()), |new| new.text)?;
-        same_mode(old_version, new_version)?;
-        let none = (Units::new(), Imports::default());
-        let versions = (side_of(old, &none)?, side_of(new, &none)?);
-        Ok(Comparison { file, language, old: versions.0, new: versions.1 }.writes())
+        carved_writes(old, new, Paths { file, language, to: None })
     })
+}
+
+/// As [`compare`], of a file that lay at `from` and lies at `to` now.
+///
+/// Shape: units are compared by name, at `from`; what did not change is [`WriteKind::Moved`], with what that does to those
+/// who look for it at the old place. The same units, without effects, are told at `to`.
+///
+/// # Source
+/// `spec/footprints.md`, "Moves".
+#[must_use]
+pub fn compare_moved(
+    from: &Resource,
+    to: &Resource,
+    old: Side<'_>,
+    new: Side<'_>,
+) -> FileFootprint {
+    let carve = |path: &Resource, side| Carved::new(Language::of_path(path.path())?, side);
+    if let (Some(old), Some(new)) = (carve(from, old), carve(to, new)) {
+        return compare_moved_carved(from, to, &old, &new);
+    }
+    let units = match Language::of_path(from.path()).map(lang::analysis) {
+        Some(Analysis::Prose(units)) => Some(units),
+        Some(Analysis::Code(_) | Analysis::Data(_)) | None => None,
+    };
+    moved(from, to, Version::of(old), Version::of(new), |paths| {
+        text_writes(Some(old), Some(new), paths, units)
+    })
+}
+
+/// As [`compare_moved`], of versions that were taken apart as the languages of their paths are.
+#[must_use]
+pub fn compare_moved_carved(
+    from: &Resource,
+    to: &Resource,
+    old: &Carved,
+    new: &Carved,
+) -> FileFootprint {
+    let version = |carved: &Carved| Version { kind: carved.kind, bytes: carved.bytes };
+    moved(from, to, version(old), version(new), |paths| carved_writes(Some(old), Some(new), paths))
+}
+
+fn moved(
+    from: &Resource,
+    to: &Resource,
+    old: Version,
+    new: Version,
+    writes: impl FnOnce(Paths<'_>) -> Result<BTreeMap<Resource, Write>, Fallback>,
+) -> FileFootprint {
+    let (from, to) = (from.with(Part::File), to.with(Part::File));
+    let language = Language::of_path(from.path());
+    let (mut writes, fallback) = match writes(Paths { file: &from, language, to: Some(&to) }) {
+        Ok(writes) if !writes.is_empty() => (writes, None),
+        cut => {
+            let fallback = cut.err().unwrap_or(Fallback::Empty);
+            let mut write = file_write(language, Some(old), Some(new));
+            if old == new {
+                write.change = WriteKind::Moved;
+            }
+            (BTreeMap::from([(from.clone(), write)]), Some(fallback))
+        }
+    };
+    let is_there = |write: &&Write| write.new.is_some();
+    let there = writes.iter().filter(|(_, write)| is_there(write)).map(|(unit, write)| {
+        let (effects, references) = (Vec::new(), Vec::new());
+        let (names, drops) = (BTreeSet::new(), BTreeSet::new());
+        let write = Write { effects, references, names, drops, ..write.clone() };
+        (to.with(unit.part().clone()), write)
+    });
+    let there: Vec<_> = there.collect();
+    writes.extend(there);
+    FileFootprint { file: to, moved_from: Some(from), language, writes, fallback }
+}
+
+/// Which file is compared.
+#[derive(Clone, Copy)]
+struct Paths<'a> {
+    file: &'a Resource,
+    language: Option<Language>,
+    /// Where it lies now, when it was moved.
+    to: Option<&'a Resource>,
+}
+
+fn carved_writes(
+    old: Option<&Carved>,
+    new: Option<&Carved>,
+    paths: Paths<'_>,
+) -> Result<BTreeMap<Resource, Write>, Fallback> {
+    old.map_or(Ok(()), |old| old.text)?;
+    new.map_or(Ok(()), |new| new.text)?;
+    same_mode(old.map(|old| old.kind), new.map(|new| new.kind))?;
+    let none = (Units::new(), Imports::default());
+    let (old, new) = (side_of(old, &none)?, side_of(new, &none)?);
+    Ok(Comparison { paths, old, new }.writes())
+}
+
+fn text_writes(
+    old: Option<Side<'_>>,
+    new: Option<Side<'_>>,
+    paths: Paths<'_>,
+    units: Option<lang::UnitsOfTwo>,
+) -> Result<BTreeMap<Resource, Write>, Fallback> {
+    let kinds = (old.map(|old| old.kind), new.map(|new| new.kind));
+    let (old, new) = (old.map(text).transpose()?, new.map(text).transpose()?);
+    same_mode(kinds.0, kinds.1)?;
+    let units = units.ok_or(Fallback::NoGrammar)?;
+    let (old, new) = units(old.unwrap_or_default(), new.unwrap_or_default());
+    let none = Imports::default();
+    Ok(Comparison { paths, old: (&old, &none), new: (&new, &none) }.writes())
 }
 
 /// One version's units and imports.
@@ -233,15 +337,8 @@ fn compare_texts(
     new: Option<Side<'_>>,
     units: Option<lang::UnitsOfTwo>,
 ) -> FileFootprint {
-    let version = |side: Side<'_>| Version { kind: side.kind, bytes: hash(side) };
-    let (old_version, new_version) = (old.map(version), new.map(version));
-    footprint(path, old_version, new_version, |file, language| {
-        let (old, new) = (old.map(text).transpose()?, new.map(text).transpose()?);
-        same_mode(old_version, new_version)?;
-        let units = units.ok_or(Fallback::NoGrammar)?;
-        let (old, new) = units(old.unwrap_or_default(), new.unwrap_or_default());
-        let none = Imports::default();
-        Ok(Comparison { file, language, old: (&old, &none), new: (&new, &none) }.writes())
+    footprint(path, old.map(Version::of), new.map(Version::of), |file, language| {
+        text_writes(old, new, Paths { file, language, to: None }, units)
     })
 }
 
@@ -252,6 +349,12 @@ struct Version {
     bytes: UnitHash,
 }
 
+impl Version {
+    fn of(side: Side<'_>) -> Self {
+        Self { kind: side.kind, bytes: hash(side) }
+    }
+}
+
 fn footprint(
     path: &Resource,
     old: Option<Version>,
@@ -260,7 +363,9 @@ fn footprint(
 ) -> FileFootprint {
     let file = path.with(Part::File);
     let language = Language::of_path(file.path());
-    let mut footprint = FileFootprint { file, language, writes: BTreeMap::new(), fallback: None };
+    let (moved_from, fallback) = (None, None);
+    let mut footprint =
+        FileFootprint { file, moved_from, language, writes: BTreeMap::new(), fallback };
     if old == new {
         return footprint;
     }
@@ -276,9 +381,9 @@ fn footprint(
     footprint
 }
 
-fn same_mode(old: Option<Version>, new: Option<Version>) -> Result<(), Fallback> {
+fn same_mode(old: Option<FileKind>, new: Option<FileKind>) -> Result<(), Fallback> {
     match (old, new) {
-        (Some(old), Some(new)) if old.kind != new.kind => Err(Fallback::ModeChange),
+        (Some(old), Some(new)) if old != new => Err(Fallback::ModeChange),
         (Some(_) | None, Some(_) | None) => Ok(()),
     }
 }
@@ -294,7 +399,9 @@ fn text(side: Side<'_>) -> Result<&str, Fallback> {
     if side.bytes.contains(&0) {
         return Err(Fallback::Binary);
     }
-    std::str::from_utf8(side.bytes).map_err(|_| Fallback::NotUtf8)
+    let text = std::str::from_utf8(side.bytes).map_err(|_| Fallback::NotUtf8)?;
+    // The mark of the byte order says nothing; readers of lines would take it for a part of a name.
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 fn data_units(
@@ -318,8 +425,7 @@ fn code_units(grammar: &lang::Grammar, source: &str) -> Result<(Units, Imports),
 
 /// Two versions of one file.
 struct Comparison<'a> {
-    file: &'a Resource,
-    language: Option<Language>,
+    paths: Paths<'a>,
     old: SideOf<'a>,
     new: SideOf<'a>,
 }
@@ -334,18 +440,21 @@ impl Comparison<'_> {
             if *part == Part::Imports {
                 self.imports(&mut write);
             }
-            writes.insert(self.file.with(part.clone()), write);
+            writes.insert(self.paths.file.with(part.clone()), write);
         }
         self.renamed(&mut writes);
         writes
     }
 
     fn write(&self, part: &Part, old: Option<&Unit>, new: Option<&Unit>) -> Option<Write> {
-        let (change, effects) = match (old, new) {
+        let (change, mut effects) = match (old, new) {
             (None, None) => return None,
             (None, Some(new)) => (WriteKind::Added, self.added(new)),
             (Some(old), None) => (WriteKind::Removed, self.removed(old)),
-            (Some(old), Some(new)) if old.whole == new.whole => return None,
+            (Some(old), Some(new)) if old.whole == new.whole => {
+                self.paths.to?;
+                (WriteKind::Moved, Vec::new())
+            }
             (Some(old), Some(new)) if old.code == new.code => (WriteKind::Docs, Vec::new()),
             (Some(old), Some(new)) => {
                 let effects = self.changed(part, old, new);
@@ -353,6 +462,7 @@ impl Comparison<'_> {
                 (if seen { WriteKind::Signature } else { WriteKind::Body }, effects)
             }
         };
+        effects.extend(old.filter(|_| new.is_some()).and_then(|old| self.elsewhere(old)));
         let either = new.or(old)?;
         let text = |unit: &Unit| Some(String::from(&*unit.signature)).filter(|t| !t.is_empty());
         Some(Write {
@@ -368,7 +478,7 @@ impl Comparison<'_> {
             container: either.container.clone(),
             inline: either.inline.clone(),
             is_default: either.is_default,
-            language: self.language,
+            language: self.paths.language,
             references: self.references(old, new),
             names: new.into_iter().flat_map(|unit| unit.mentions.names()).map(Into::into).collect(),
             drops: BTreeSet::new(),
@@ -376,7 +486,7 @@ impl Comparison<'_> {
     }
 
     fn grammar(&self) -> Option<&'static Grammar> {
-        match lang::analysis(self.language?) {
+        match lang::analysis(self.paths.language?) {
             Analysis::Code(grammar) => Some(grammar),
             Analysis::Prose(_) | Analysis::Data(_) => None,
         }
@@ -408,6 +518,25 @@ impl Comparison<'_> {
             |effect: &Effect| Effect { subject: Subject::Container, uses, ..effect.clone() };
         let container: Vec<_> = own.map(builds).collect();
         effects.extend(container);
+    }
+
+    /// What it does to those who look for a unit in its module that it is in another one now. Members are found by
+    /// their type.
+    fn elsewhere(&self, old: &Unit) -> Option<Effect> {
+        let is_found_by_module = old.name.is_some() && old.container.is_none();
+        (is_found_by_module && self.leaves_its_module()).then_some(Effect {
+            subject: Subject::Unit,
+            uses: Uses::ALL,
+            breaks: Break::Breaking,
+            why: Why::Moved,
+        })
+    }
+
+    fn leaves_its_module(&self) -> bool {
+        let (Some(to), Some(language)) = (self.paths.to, self.paths.language) else { return false };
+        let now = modules_of(language, to.path());
+        let before = modules_of(language, self.paths.file.path());
+        language.has_modules() && before.iter().any(|module| !now.contains(module))
     }
 
     fn removed(&self, old: &Unit) -> Vec<Effect> {
@@ -452,16 +581,20 @@ impl Comparison<'_> {
         let (old, new) = (self.old.1, self.new.1);
         let gone = old.names.keys().filter(|name| !new.names.contains_key(*name));
         write.drops = gone.cloned().collect();
-        let not_passed_on = old.passed_on.difference(&new.passed_on);
-        write.effects = not_passed_on
-            .filter(|name| !self.declares(name))
-            .map(|name| Effect {
-                subject: Subject::Member(name.clone()),
-                uses: Uses::ALL,
-                breaks: Break::Breaking,
-                why: Why::Removed,
-            })
-            .collect();
+        let moves = self.leaves_its_module();
+        let gone = |name: &str| !new.passed_on.contains(name) && !self.declares(name);
+        let effect = |name: &str, why| Effect {
+            subject: Subject::Member(name.into()),
+            uses: Uses::ALL,
+            breaks: Break::Breaking,
+            why,
+        };
+        let effects = old.passed_on.iter().filter_map(|name| match (gone(name), moves) {
+            (true, _) => Some(effect(name, Why::Removed)),
+            (false, true) => Some(effect(name, Why::Moved)),
+            (false, false) => None,
+        });
+        write.effects = effects.collect();
     }
 
     /// Whether the new version declares a name itself.
@@ -471,16 +604,19 @@ impl Comparison<'_> {
 
     /// What the new version of a unit uses more often than the old one.
     fn references(&self, old: Option<&Unit>, new: Option<&Unit>) -> Vec<Reference> {
-        let (Some(language), Some(new)) = (self.language, new) else { return Vec::new() };
+        let (Some(language), Some(new)) = (self.paths.language, new) else { return Vec::new() };
         let none = Mentions::default();
         let mentions = new.mentions.beyond(old.map_or(&none, |old| &old.mentions));
         if mentions.is_empty() {
             return Vec::new();
         }
-        let resolver = Resolver::new(language, self.file.path(), &new.inline, self.new.1);
         let container = new.container.as_deref();
-        let references = mentions.iter().filter_map(|m| resolver.resolve(m, container));
-        let all: BTreeSet<Reference> = references.collect();
+        let mut all: BTreeSet<Reference> = BTreeSet::new();
+        // What is declared beside it is known to others by the old path, what it imports by the new one.
+        for file in [Some(self.paths.file), self.paths.to].into_iter().flatten() {
+            let resolver = Resolver::new(language, file.path(), &new.inline, self.new.1);
+            all.extend(mentions.iter().filter_map(|m| resolver.resolve(m, container)));
+        }
         all.into_iter().collect()
     }
 
@@ -618,6 +754,34 @@ mod tests {
             let footprint = compare(&path, None, side(FileKind::Regular, deeper.as_bytes()));
             assert!(!footprint.writes.is_empty(), "{path}");
         }
+    }
+
+    #[test]
+    fn a_moved_file_is_told_at_both_paths_and_says_what_it_cannot_tell() {
+        use WriteKind::{Added, Moved, Removed};
+        let (from, to) = (Resource::file("a.rs").unwrap(), Resource::file("b.rs").unwrap());
+        let regular = |bytes| Side { kind: FileKind::Regular, bytes };
+        let old = regular(b"fn f() {}\nfn g() { 1 }\nfn h() {}\n");
+        let new = regular(b"fn f() {}\nfn g() { 2 }\n");
+        let footprint = compare_moved(&from, &to, old, new);
+        let shown: Vec<_> =
+            footprint.writes.iter().map(|(r, w)| format!("{} {r}", w.change.as_str())).collect();
+        let expected =
+            ["moved a.rs#f", "body a.rs#g", "removed a.rs#h", "moved b.rs#f", "body b.rs#g"];
+        assert_eq!(shown, expected);
+        for (bytes, why) in [(&b"fn f("[..], Fallback::DoesNotParse), (b"// a\n", Fallback::Empty)]
+        {
+            let footprint = compare_moved(&from, &to, regular(bytes), regular(bytes));
+            assert_eq!(footprint.fallback, Some(why));
+            assert!(footprint.writes.values().all(|write| write.change == WriteKind::Moved));
+            assert!(footprint.writes.keys().eq([&from, &to]));
+            let fallbacks = crate::Footprint::from_files([footprint]).fallbacks;
+            assert!(fallbacks.keys().eq([&from, &to]));
+        }
+        let (from, to) = (Resource::file("a.md").unwrap(), Resource::file("b.md").unwrap());
+        let footprint = compare_moved(&from, &to, regular(b"# A\n# B\n"), regular(b"# A\n# C\n"));
+        let changes: Vec<_> = footprint.writes.values().map(|write| write.change).collect();
+        assert_eq!(changes, [Moved, Removed, Added, Moved, Added]);
     }
 
     #[test]

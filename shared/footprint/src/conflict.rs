@@ -360,6 +360,10 @@ impl<'a> Index<'a> {
             let named = self.references.get(symbol.name).into_iter().flatten();
             let default = self.references.get("default").into_iter().flatten();
             for (by, own, reference) in named.chain(default.filter(|_| symbol.is_default)) {
+                // What is added to a moved file moves with it.
+                if effect.why == Why::Moved && by.path() == path {
+                    continue;
+                }
                 let Some(found) = met(by, own, reference, &symbol, effect, around) else {
                     continue;
                 };

@@ -172,9 +172,11 @@ impl Write {
 pub struct FileFootprint {
     /// The file compared.
     pub file: Resource,
+    /// Where it lay before, when it was moved.
+    pub moved_from: Option<Resource>,
     /// The language of its name.
     pub language: Option<Language>,
-    /// What is written, all within the file.
+    /// What is written, all within the file; of one that was moved, at both paths.
     pub writes: BTreeMap<Resource, Write>,
     /// Why the whole file is written, when it is.
     pub fallback: Option<Fallback>,
@@ -198,7 +200,8 @@ impl Footprint {
         let mut footprint = Self::default();
         for file in files {
             if let Some(fallback) = file.fallback {
-                footprint.fallbacks.insert(file.file, fallback);
+                let files = file.moved_from.into_iter().chain([file.file]);
+                footprint.fallbacks.extend(files.map(|file| (file, fallback)));
             }
             footprint.writes.extend(file.writes);
         }

@@ -36,7 +36,10 @@ mod unit;
 mod walk;
 
 pub use apart::{Versions, apart};
-pub use compare::{Alike, Carved, Declaration, FileKind, MAX_FILE, Side, compare, compare_carved};
+pub use compare::{
+    Alike, Carved, Declaration, FileKind, MAX_FILE, Side, compare, compare_carved, compare_moved,
+    compare_moved_carved,
+};
 pub use conflict::{
     Because, Conflict, ConflictKind, Prose, Surroundings, Unknown, Weight, conflicts,
     conflicts_by_name,
@@ -49,4 +52,4 @@ pub use reference::{Place, Reach, Reference, Symbol};
 pub use shape::{Break, Effect, Form, Subject, Uses, Why};
 
 /// The version of the algorithm; goes up whenever the same bytes could give another footprint.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

@@ -3,6 +3,7 @@
 //! A case is `=== title`, then files: `--- base <path>`, `--- mine <path>`, `--- theirs <path>`, each with the text of the
 //! file in that version, and `--- meets` with one line for each conflict: `kind  mine  theirs  reason`, `~` before it
 //! when it only informs. A file that one side does not name is as in the base; `(gone)` is a file that it removes.
+//! `--- mine <path> from <path of the base>` is a file that the side moved.
 //! What holds of the two sides holds, mirrored, of the exchanged ones.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,7 @@ use std::fmt::Write as _;
 
 use zit_footprint::{
     Alike, Because, Carved, Conflict, ConflictKind, FileKind, Footprint, Language, Layout, Reach,
-    Side, Surroundings, Symbol, Versions, Weight, apart, compare, conflicts,
+    Side, Surroundings, Symbol, Versions, Weight, apart, compare, compare_moved, conflicts,
 };
 use zit_model::Resource;
 
@@ -97,8 +98,13 @@ fn show(conflict: &Conflict) -> String {
 fn footprint(base: &Files, side: &Files) -> Footprint {
     let text = |files: &Files, path: &str| files.get(path).cloned().flatten();
     Footprint::from_files(side.keys().map(|path| {
+        let file = |path: &str| Resource::file(path).expect("a path");
+        if let Some((to, from)) = path.split_once(" from ") {
+            let (old, new) = (text(base, from).expect("a base"), text(side, path).expect("a text"));
+            return compare_moved(&file(from), &file(to), regular(&old), regular(&new));
+        }
         let (old, new) = (text(base, path), text(side, path));
-        let resource = Resource::file(path).expect("a path");
+        let resource = file(path);
         compare(&resource, old.as_deref().map(regular), new.as_deref().map(regular))
     }))
 }

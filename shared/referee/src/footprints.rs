@@ -4,14 +4,14 @@
 //! Runs on the caller's thread and one more a processor; on the actor only when it looks at all refs again. Forgetting
 //! everything loses nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bstr::{BStr, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use zit_footprint::{
     Carved, Fallback, FileFootprint, FileKind, Footprint, Language, MAX_FILE, Side, compare,
-    compare_carved,
+    compare_carved, compare_moved, compare_moved_carved,
 };
 use zit_model::resource::Part;
 use zit_model::{AgentId, Oid, Resource, trailers};
@@ -20,6 +20,7 @@ use zit_store::{Blob, Entry, EntryMode, Kind, Objects, StoreError, TreeChange};
 use crate::around::Landscape;
 use crate::push::Study;
 use crate::recent::Recent;
+use crate::renames::renames;
 
 /// How many units the kept versions of files have in all. One takes about half a kilobyte.
 const MAX_UNITS: usize = 32 * 1024;
@@ -57,8 +58,8 @@ pub struct Footprinter {
 /// The base or current, where there is one, and the tip.
 type CommitPair = (Option<Oid>, Oid);
 
-/// A path and what lay there, before and after: all that a file's footprint depends on.
-type TreeChangeKey = (Vec<u8>, Option<(u8, Oid)>, Option<(u8, Oid)>);
+/// A path, the one it had before it was moved, and what lay there before and after: all that a file's footprint depends on.
+type TreeChangeKey = (Vec<u8>, Option<Vec<u8>>, Option<(u8, Oid)>, Option<(u8, Oid)>);
 
 /// All that what one version says depends on.
 type VersionKey = (Language, FileKind, Oid);
@@ -91,7 +92,8 @@ impl Footprinter {
         }
         let old = base.map(|base| objects.commit(base)).transpose()?.map(|commit| commit.tree);
         let new = objects.commit(tip)?.tree;
-        let files = self.files(objects, &objects.tree_changes(old, new)?)?;
+        let changes = moves(objects, objects.tree_changes(old, new)?)?;
+        let files = self.files(objects, &changes)?;
         let mut footprint = Footprint::from_files(files.iter().map(|file| (**file).clone()));
         footprint.reads = declared_reads(objects, base, tip)?;
         let footprint = Arc::new(footprint);
@@ -159,7 +161,7 @@ impl Footprinter {
         let Some(new) = objects.entry_at(tree, of.path().into())? else { return Ok(false) };
         let Part::Unit(_) = of.part() else { return Ok(true) };
         let change = TreeChange { path: of.path().into(), old: None, new: Some(new) };
-        let files = self.files(objects, &[change])?;
+        let files = self.files(objects, &[FileChange { change, from: None }])?;
         Ok(files.iter().any(|file| {
             file.fallback.is_some() || file.writes.keys().any(|unit| of.claim_overlaps(unit))
         }))
@@ -187,12 +189,12 @@ impl Footprinter {
     fn files(
         &self,
         objects: &Objects,
-        changes: &[TreeChange],
+        changes: &[FileChange],
     ) -> Result<Vec<Arc<FileFootprint>>, StoreError> {
         let mut files = Vec::with_capacity(changes.len());
         let (mut fresh, mut n_bytes) = (Vec::new(), 0);
         for (n, change) in changes.iter().enumerate() {
-            let Some(path) = resource(change.path.as_bstr()) else { continue };
+            let Some(path) = resource(change.change.path.as_bstr()) else { continue };
             if let Some(known) = lock(&self.files).get(&key(change)) {
                 files.push(known);
                 continue;
@@ -214,11 +216,16 @@ impl Footprinter {
         &self,
         objects: &Objects,
         path: Resource,
-        change: &TreeChange,
+        change: &FileChange,
         whole: bool,
     ) -> Result<File, StoreError> {
-        let language = Language::of_path(path.path()).filter(|_| !whole);
-        let version = |entry: Entry| -> Result<Version, StoreError> {
+        let from = change.from.as_ref().and_then(|from| resource(from.as_bstr()));
+        let new_language = Language::of_path(path.path()).filter(|_| !whole);
+        let old_language = match &from {
+            Some(from) => Language::of_path(from.path()).filter(|_| !whole),
+            None => new_language,
+        };
+        let version = |entry: Entry, language: Option<Language>| -> Result<Version, StoreError> {
             let kind = kind(entry.mode);
             let known = language
                 .and_then(|language| lock(&self.versions).get(&(language, kind, entry.oid)));
@@ -227,9 +234,11 @@ impl Footprinter {
                 None => Version::Read(kind, entry.oid, read(objects, kind, entry.oid, whole)?),
             })
         };
-        let (old, new) =
-            (change.old.map(version).transpose()?, change.new.map(version).transpose()?);
-        Ok(File { key: (!whole).then(|| key(change)), path, language, old, new })
+        let TreeChange { old, new, .. } = change.change;
+        let old = old.map(|entry| version(entry, old_language)).transpose()?;
+        let new = new.map(|entry| version(entry, new_language)).transpose()?;
+        let key = (!whole).then(|| key(change));
+        Ok(File { key, path, from, languages: (old_language, new_language), old, new })
     }
 
     /// Compares files, and remembers what was found.
@@ -271,7 +280,10 @@ struct File {
     /// Under which the footprint is remembered; `None` when it is made of less than the whole file.
     key: Option<TreeChangeKey>,
     path: Resource,
-    language: Option<Language>,
+    /// Where it lay before, when it was moved.
+    from: Option<Resource>,
+    /// Of each version, as its path says.
+    languages: (Option<Language>, Option<Language>),
     old: Option<Version>,
     new: Option<Version>,
 }
@@ -296,20 +308,29 @@ impl File {
     fn compare(&self) -> Compared {
         self.compare_carved().unwrap_or_else(|| {
             let [old, new] = [&self.old, &self.new].map(|v| v.as_ref().and_then(Version::side));
-            Compared { footprint: compare(&self.path, old, new), carved: Vec::new() }
+            let footprint = match (&self.from, old, new) {
+                (Some(from), Some(old), Some(new)) => compare_moved(from, &self.path, old, new),
+                (Some(_) | None, old, new) => compare(&self.path, old, new),
+            };
+            Compared { footprint, carved: Vec::new() }
         })
     }
 
     /// Compares versions taken apart one by one; `None` where they are not.
     fn compare_carved(&self) -> Option<Compared> {
-        let language = self.language?;
+        let (old_language, new_language) = (self.languages.0?, self.languages.1?);
         let mut fresh = Vec::new();
-        let mut carve = |version: &Option<Version>| match version {
+        let mut carve = |version: &Option<Version>, language| match version {
             Some(version) => version.carve(language, &mut fresh).map(Some),
             None => Some(None),
         };
-        let (old, new) = (carve(&self.old)?, carve(&self.new)?);
-        let footprint = compare_carved(&self.path, old.as_deref(), new.as_deref());
+        let (old, new) = (carve(&self.old, old_language)?, carve(&self.new, new_language)?);
+        let footprint = match (&self.from, &old, &new) {
+            (Some(from), Some(old), Some(new)) => compare_moved_carved(from, &self.path, old, new),
+            (Some(_) | None, old, new) => {
+                compare_carved(&self.path, old.as_deref(), new.as_deref())
+            }
+        };
         Some(Compared { footprint, carved: fresh })
     }
 }
@@ -398,9 +419,38 @@ fn compare_all(files: &[File], n_bytes: usize) -> Vec<Compared> {
     compared.into_iter().map(|(_, compared)| compared).collect()
 }
 
-fn key(change: &TreeChange) -> TreeChangeKey {
+fn key(of: &FileChange) -> TreeChangeKey {
     let side = |entry: Option<Entry>| entry.map(|entry| (entry.mode as u8, entry.oid));
-    (change.path.to_vec(), side(change.old), side(change.new))
+    let from = of.from.as_ref().map(|from| from.to_vec());
+    (of.change.path.to_vec(), from, side(of.change.old), side(of.change.new))
+}
+
+/// One file that differs.
+struct FileChange {
+    change: TreeChange,
+    /// Where it lay before, when it was moved.
+    from: Option<BString>,
+}
+
+/// Makes one change of the two paths of a moved file.
+fn moves(objects: &Objects, changes: Vec<TreeChange>) -> Result<Vec<FileChange>, StoreError> {
+    let renames = renames(objects, &changes)?;
+    let gone: BTreeSet<usize> = renames.iter().map(|(from, _)| *from).collect();
+    let mut from: BTreeMap<usize, (BString, Option<Entry>)> = BTreeMap::new();
+    for (was, is) in renames {
+        if let Some(change) = changes.get(was) {
+            from.insert(is, (change.path.clone(), change.old));
+        }
+    }
+    let kept = changes.into_iter().enumerate().filter(|(at, _)| !gone.contains(at));
+    let moved = kept.map(|(at, mut change)| {
+        let from = from.remove(&at).map(|(path, old)| {
+            change.old = old;
+            path
+        });
+        FileChange { change, from }
+    });
+    Ok(moved.collect())
 }
 
 /// The resources that the commits of `base..tip` declare to have read. They can only add conflicts.
@@ -465,5 +515,33 @@ mod tests {
         let known = lock(&footprinter.versions).get(&(Language::Rust, FileKind::Regular, blob));
         assert_eq!(known.map(|carved| carved.n_units()), Some(2));
         assert_eq!(of(&footprinter, two), of(&Footprinter::default(), two));
+    }
+
+    #[test]
+    fn a_moved_file_is_compared_with_what_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.git");
+        Store::init(&path).unwrap();
+        let mut quarantine = Store::open(&path, Access::Referee).unwrap().quarantine().unwrap();
+        let time = UnixSeconds(1_700_000_000);
+        let by = Signature { name: "A".into(), email: "a@x".into(), time, offset_minutes: 0 };
+        let mut commit = |path: &str, text: &str, parents: &[Oid]| {
+            let tree = quarantine.write_tree(&[(path, text.as_bytes())]).unwrap();
+            quarantine.commit_tree(tree, parents, &by, &by, "Step\n").unwrap()
+        };
+        let base = commit("a.rs", "fn f() {}\nfn g() { 1 }\nfn h() {}\n", &[]);
+        let moved = commit("b.rs", "fn f() {}\nfn g() { 1 }\nfn h() {}\n", &[base]);
+        let altered = commit("b.rs", "fn f() {}\nfn g() { 2 }\nfn h() {}\n", &[base]);
+        let objects = quarantine.objects();
+        let footprinter = Footprinter::default();
+        let shown = |tip| {
+            let footprint = footprinter.between(&objects, Some(base), tip).unwrap();
+            let shown = footprint.writes.iter().map(|(r, w)| format!("{} {r}", w.change.as_str()));
+            shown.collect::<Vec<_>>().join(", ")
+        };
+        let whole = |path: &str| format!("moved {path}#f, moved {path}#g, moved {path}#h");
+        assert_eq!(shown(moved), format!("{}, {}", whole("a.rs"), whole("b.rs")));
+        let whole = |path: &str| format!("moved {path}#f, body {path}#g, moved {path}#h");
+        assert_eq!(shown(altered), format!("{}, {}", whole("a.rs"), whole("b.rs")));
     }
 }

@@ -40,6 +40,7 @@ mod proc_receive;
 mod push;
 mod race;
 mod recent;
+mod renames;
 mod repository;
 mod seen;
 mod signed;
