@@ -204,6 +204,7 @@ fn there_is_no_referee_in_a_namespace() {
     for name in ["refs/zit/claim/a.txt", "refs/for/main", "refs/zit/current", "refs/zit/tell"] {
         let run = push(&[url, &format!("HEAD:{name}")]);
         assert!(run.text().contains("a namespace has no referee"), "{name}: {run}");
+        assert!(run.stderr.contains(" git push origin HEAD"), "{name}: {run}");
     }
     for option in ["zit.claim=a.txt", "zit.require-claim=a.txt", "zit.release=a.txt", "zit.status"]
     {
