@@ -17,10 +17,10 @@ pub(crate) fn run(repository: &Path, limit: usize, examples: usize) -> anyhow::R
     let objects = store.objects()?;
     let footprinter = Footprinter::default();
     let mut tally = Tally::default();
-    let start = Instant::now();
     for merge in &merges.clean {
+        let start = Instant::now();
         match judge(&footprinter, &objects, merge) {
-            Ok(refusals) => tally.add(merge, &refusals, examples),
+            Ok(refusals) => tally.add(merge, &refusals, start.elapsed(), examples),
             // Copies of repositories may lack their largest files.
             Err(error) => {
                 let [one, two] = merge.parents;
@@ -28,7 +28,7 @@ pub(crate) fn run(repository: &Path, limit: usize, examples: usize) -> anyhow::R
             }
         }
     }
-    tally.print(merges.two_sided, start.elapsed());
+    tally.print(merges.two_sided);
     Ok(())
 }
 
@@ -54,7 +54,7 @@ fn judge(
 /// What refusals there were.
 #[derive(Default)]
 struct Tally {
-    judged: usize,
+    took: Vec<Duration>,
     refused: usize,
     /// Merges refused for nothing but this.
     alone: BTreeMap<String, usize>,
@@ -64,8 +64,8 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, merge: &CleanMerge, refusals: &[Conflict], examples: usize) {
-        self.judged += 1;
+    fn add(&mut self, merge: &CleanMerge, refusals: &[Conflict], took: Duration, examples: usize) {
+        self.took.push(took);
         if refusals.is_empty() {
             return;
         }
@@ -92,13 +92,18 @@ impl Tally {
         }
     }
 
-    fn print(&self, two_sided: usize, took: Duration) {
-        let clean = self.judged;
+    fn print(&mut self, two_sided: usize) {
+        let clean = self.took.len();
+        self.took.sort_unstable();
+        let median = self.took.get(clean / 2).copied().unwrap_or_default();
+        let all: Duration = self.took.iter().sum();
         let number = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
         let share = |n: usize| 100.0 * number(n) / number(clean.max(1));
         println!("{two_sided} two-sided merges, {clean} of them made by git as recorded");
         println!("{} refused: {:.1} %", self.refused, share(self.refused));
-        println!("{:.1} ms a merge", took.as_secs_f64() * 1000.0 / number(clean.max(1)));
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        let mean = ms(all) / number(clean.max(1));
+        println!("{:.1} ms a merge, half of them within {:.1} ms", mean, ms(median));
         let mut causes: Vec<_> = self.causes.iter().collect();
         causes.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
         println!("\ncause, merges, of them for nothing else");

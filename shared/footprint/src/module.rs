@@ -18,9 +18,15 @@ use crate::Language;
 #[must_use]
 pub(crate) fn modules_of(language: Language, path: &str) -> Vec<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let stem = name.split('.').next().unwrap_or(name);
-    let own = join(folder, stem);
     let family = language.family();
+    // Those who import `a.b.ts` write `a.b`, and `a` for `a.d.ts`.
+    let dotted = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let stem = if family == Language::TypeScript {
+        dotted.strip_suffix(".d").unwrap_or(dotted)
+    } else {
+        name.split('.').next().unwrap_or(name)
+    };
+    let own = join(folder, stem);
     let is_root = |stems: &[&str]| stems.contains(&stem);
     if family == Language::Go
         || family == Language::Rust && is_root(&["lib", "main", "mod"])
@@ -30,6 +36,9 @@ pub(crate) fn modules_of(language: Language, path: &str) -> Vec<String> {
     }
     if family == Language::TypeScript && is_root(&["index"]) {
         return vec![folder.to_owned(), own];
+    }
+    if family == Language::TypeScript && dotted != stem {
+        return vec![own, join(folder, dotted)];
     }
     vec![own]
 }

@@ -168,6 +168,11 @@ impl Uses {
         WORDS.iter().filter(|(uses, _)| self.meets(*uses)).map(|(_, word)| *word).collect()
     }
 
+    /// This set less the other.
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Both sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {

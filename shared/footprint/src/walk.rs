@@ -3,7 +3,7 @@
 //!
 //! Follows a [`Plan`]; never decides what a unit is. Iterative: the depth of a tree costs heap, not stack.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tree_sitter::{Node, Tree, TreeCursor};
 
@@ -83,6 +83,8 @@ struct Frame<'t> {
     uses: Uses,
     /// Whether the alternatives that are told apart inside leave nothing over.
     exhaustive: bool,
+    /// How many mentions there were, where the node holds alternatives.
+    alternatives: Option<usize>,
     /// How many bindings there were, where the node is a scope.
     scope: Option<usize>,
 }
@@ -143,6 +145,7 @@ impl<'t> Walk<'_, '_, 't> {
                 names,
                 uses,
                 exhaustive: false,
+                alternatives: None,
                 scope: None,
             };
         };
@@ -184,7 +187,9 @@ impl<'t> Walk<'_, '_, 't> {
         } else {
             parent.exhaustive
         };
-        Frame { node, field, traits, fragment, list, names, uses, exhaustive, scope }
+        let mentioned = || self.plan.fragments.get(fragment).map(|f| f.mentions.len());
+        let alternatives = mentioned().filter(|_| traits.is(Trait::ALTERNATIVES));
+        Frame { node, field, traits, fragment, list, names, uses, exhaustive, alternatives, scope }
     }
 
     fn leave(&mut self) {
@@ -198,7 +203,21 @@ impl<'t> Walk<'_, '_, 't> {
         if let Some(len) = frame.scope {
             self.scopes.close(len);
         }
+        if let Some(start) = frame.alternatives {
+            self.tell_apart_once(frame.fragment, start);
+        }
         self.scopes.end_node(self.frames.len());
+    }
+
+    /// Of what one list of alternatives tells apart, leaves one mention that says so: an arm more is no new use.
+    fn tell_apart_once(&mut self, fragment: usize, start: usize) {
+        let Some(fragment) = self.plan.fragments.get_mut(fragment) else { return };
+        let mut told: HashSet<(&str, &str), foldhash::fast::RandomState> = HashSet::default();
+        for mention in fragment.mentions.get_mut(start..).unwrap_or_default() {
+            if mention.uses.meets(Uses::MATCH) && !told.insert((mention.of, mention.name)) {
+                mention.uses = mention.uses.without(Uses::MATCH);
+            }
+        }
     }
 
     /// Takes the current node as one token.

@@ -121,7 +121,11 @@ fn declares(line: &str, member: &str) -> bool {
     let goes_on = |c: char| c.is_alphanumeric() || c == '_';
     let opens = |c: char| matches!(c, '(' | '[' | '{');
     let closes = |c: char| matches!(c, ')' | ']' | '}');
-    !rest.starts_with(goes_on) && line.matches(opens).count() == line.matches(closes).count()
+    // What is put into a member does not declare it.
+    let is_part = rest.starts_with(['[', '.']);
+    !rest.starts_with(goes_on)
+        && !is_part
+        && line.matches(opens).count() == line.matches(closes).count()
 }
 
 /// The declaration with another name.
@@ -216,6 +220,7 @@ fn retyped(language: Language, own: &str, declaration: &Declaration<'_>) -> Opti
             )
         }
         (_, Form::Function) => own
+            .get(..word(own, declaration.name)?)?
             .contains("function ")
             .then(|| own.replacen("function ", "async function ", 1))
             .filter(|_| !own.contains("async ")),

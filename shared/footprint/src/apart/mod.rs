@@ -73,6 +73,8 @@ struct Hunk {
     within: Option<usize>,
     /// Whether as many jumps leave from it as did.
     keeps_jumps: bool,
+    /// Whether it only adds steps.
+    adds_steps: bool,
 }
 
 /// A piece that a side adds or drops.
@@ -86,6 +88,8 @@ struct Altered<'p, 's> {
     chain: Vec<(Option<usize>, &'p Piece<'s>)>,
     /// The names it reads and does not itself have from what its side alters.
     reads: HashSet<&'s str>,
+    /// The names whose values it may change, and does not itself have so either.
+    mutates: HashSet<&'s str>,
 }
 
 impl<'p, 's> Side<'p, 's> {
@@ -111,32 +115,34 @@ impl<'p, 's> Side<'p, 's> {
                 };
                 side.add(new.chain(index, of_base), true, old.clone());
             }
-            let within = side.altered.get(first).and_then(|altered| {
-                altered.chain.iter().rev().skip(1).find_map(|(of_base, _)| *of_base)
-            });
+            let Some(top) = side.altered.get(first) else { continue };
+            let within = top.within();
+            let adds_steps = old.is_empty() && top.piece.among == Among::Steps;
             let jumps = |list: &[Piece<'_>], range: &Range<usize>| -> usize {
                 list.get(range.clone()).into_iter().flatten().map(|piece| piece.jumps).sum()
             };
             let keeps_jumps = jumps(&base.list, &old) == jumps(&new.list, &new_range);
-            side.hunks.push(Hunk { old, within, keeps_jumps });
+            side.hunks.push(Hunk { old, within, keeps_jumps, adds_steps });
         }
         side.hide_own();
         Some(side)
     }
 
     fn add(&mut self, chain: Vec<(Option<usize>, &'p Piece<'s>)>, is_new: bool, at: Range<usize>) {
-        let Some((_, piece)) = chain.last().copied() else { return };
+        let Some((_, piece)) = chain.last().copied().filter(|(_, piece)| !piece.is_place) else {
+            return;
+        };
         let reads = if is_new { piece.reads.iter().copied().collect() } else { HashSet::new() };
-        let hunk = self.hunks.len();
-        self.altered.push(Altered { piece, is_new, hunk, at, chain, reads });
+        let (hunk, mutates) = (self.hunks.len(), piece.mutates.iter().copied().collect());
+        self.altered.push(Altered { piece, is_new, hunk, at, chain, reads, mutates });
     }
 
-    /// Takes from what each new piece reads the names that it, what it is in, or what stands before it binds anew.
+    /// Takes from what each piece reads or changes the names that it, what it is in, or what stands before it binds anew.
     fn hide_own(&mut self) {
         let mut own: Vec<(usize, Vec<&'s str>)> = Vec::new();
-        for (index, altered) in self.altered.iter().enumerate().filter(|(_, a)| a.is_new) {
+        for (index, altered) in self.altered.iter().enumerate() {
             let mut hidden: Vec<&str> = altered.piece.binds_inside.clone();
-            for earlier in self.altered.iter().take(index).filter(|earlier| earlier.is_new) {
+            for earlier in self.altered.iter().take(index).filter(|e| e.is_new == altered.is_new) {
                 if earlier.is_around(altered) {
                     hidden.extend(&earlier.piece.binds_inside);
                 } else if earlier.is_scope_of(altered) {
@@ -148,6 +154,7 @@ impl<'p, 's> Side<'p, 's> {
         for (index, hidden) in own {
             if let Some(altered) = self.altered.get_mut(index) {
                 altered.reads.retain(|name| !hidden.contains(name));
+                altered.mutates.retain(|name| !hidden.contains(name));
             }
         }
     }
@@ -156,6 +163,12 @@ impl<'p, 's> Side<'p, 's> {
     fn meets(&self, other: &Self) -> bool {
         let hunks = |a: &Hunk| other.hunks.iter().any(|b| a.meets(b));
         if self.hunks.iter().any(hunks) || self.is_inside(other) || other.is_inside(self) {
+            return true;
+        }
+        let parameters = |side: &Self| {
+            side.altered.iter().any(|altered| altered.piece.among == Among::Parameters)
+        };
+        if parameters(self) && parameters(other) {
             return true;
         }
         let keys = |side: &Self| -> HashSet<(Option<usize>, String)> {
@@ -177,11 +190,12 @@ impl<'p, 's> Side<'p, 's> {
     /// Whether nothing that the other side altered uses what this one makes, or runs only if this one lets it.
     fn is_free_of(&self, other: &Self) -> bool {
         self.altered.iter().all(|own| {
-            let keeps_jumps = self.hunks.get(own.hunk).is_some_and(|hunk| hunk.keeps_jumps);
+            let keeps_jumps = self.hunks.get(own.hunk).is_none_or(|hunk| hunk.keeps_jumps);
+            let leaves = own.piece.jumps > 0 && !keeps_jumps;
             other.altered.iter().all(|its| {
-                own.excludes(its)
-                    || !(own.makes_for(its, &self.locals)
-                        || own.piece.jumps > 0 && !keeps_jumps && its.comes_after(own))
+                let is_step = other.hunks.get(its.hunk).is_some_and(|hunk| hunk.adds_steps);
+                let is_left_out = leaves && is_step && its.at.start >= own.at.end;
+                own.excludes(its) || !(own.makes_for(its, &self.locals) || is_left_out)
             })
         })
     }
@@ -243,18 +257,14 @@ impl Altered<'_, '_> {
             if at < depth {
                 return false;
             }
-            let mutates = |name: &&&str| name.starts_with('.') || locals.contains(**name);
+            let is_known = |name: &&&str| name.starts_with('.') || locals.contains(**name);
             let again = |name: &&str| {
                 other.piece.assigns.contains(name) || is_seen && other.piece.binds.contains(name)
             };
-            piece.mutates.iter().filter(mutates).any(reads)
+            self.mutates.iter().filter(is_known).any(reads)
                 || piece.assigns.iter().any(again)
                 || is_seen && other.is_new && self.is_new && piece.binds.iter().any(again)
         })
-    }
-
-    fn comes_after(&self, other: &Self) -> bool {
-        self.at.start >= other.at.end
     }
 }
 

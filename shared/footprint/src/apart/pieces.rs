@@ -36,7 +36,28 @@ pub(super) struct Piece<'s> {
     pub mutates: Vec<&'s str>,
     /// How often it leaves a function or loop.
     pub jumps: usize,
+    /// Whether it only holds the place of another unit.
+    pub is_place: bool,
     tokens: Vec<u8>,
+}
+
+impl Piece<'_> {
+    fn new(parent: Option<usize>, among: Among, key: String) -> Self {
+        Self {
+            parent,
+            among,
+            same: UnitHash::of([]),
+            key,
+            reads: Vec::new(),
+            binds: Vec::new(),
+            binds_inside: Vec::new(),
+            assigns: Vec::new(),
+            mutates: Vec::new(),
+            jumps: 0,
+            is_place: false,
+            tokens: Vec::new(),
+        }
+    }
 }
 
 /// The pieces of a unit.
@@ -97,6 +118,10 @@ impl<'s> Pieces<'s> {
     fn hash(&mut self) {
         for index in 0..self.list.len() {
             let Some(piece) = self.list.get(index) else { return };
+            // What binds nothing, as the value that a method is called on, is no parameter like others.
+            if piece.among == Among::Parameters && piece.binds.is_empty() {
+                self.head.extend(&piece.tokens);
+            }
             let outer = piece.parent.and_then(|parent| self.list.get(parent));
             let outer = outer.map(|outer| outer.same);
             let outer: &[u8] = outer.as_ref().map_or(&[], |outer| outer.as_bytes());
@@ -229,9 +254,10 @@ impl<'t> Reader<'_, '_, 't> {
     fn open(&mut self, frame: &mut Frame<'t>) {
         frame.mutated = self.mutated(frame.node).or(frame.mutated);
         // What a unit itself stands in is not made of its pieces.
-        let Some(parent) = self.frames.last().filter(|parent| parent.is_own && frame.is_own) else {
-            return;
-        };
+        let Some(parent) = self.frames.last().filter(|parent| parent.is_own) else { return };
+        if !frame.is_own {
+            return self.hold_place(frame);
+        }
         let rows = self.grammar.parts.lists;
         let row = rows.iter().find(|(kind, field, _)| {
             *kind == parent.node.kind()
@@ -243,21 +269,21 @@ impl<'t> Reader<'_, '_, 't> {
         let keys = ["name", "key", "pattern", "left", "value"];
         let key = keys.iter().find_map(|name| frame.node.child_by_field_name(name));
         let key = self.plan.text(key.unwrap_or(frame.node)).to_owned();
-        self.pieces.list.push(Piece {
-            parent: frame.piece,
-            among: *among,
-            same: UnitHash::of([]),
-            key,
-            reads: Vec::new(),
-            binds: Vec::new(),
-            binds_inside: Vec::new(),
-            assigns: Vec::new(),
-            mutates: Vec::new(),
-            jumps: 0,
-            tokens: Vec::new(),
-        });
+        self.pieces.list.push(Piece::new(frame.piece, *among, key));
         frame.piece = Some(self.pieces.list.len() - 1);
-        frame.role = Role::Read;
+        if *among != Among::Parameters {
+            frame.role = Role::Read;
+        }
+    }
+
+    /// Notes where another unit stands, so that what stands before it is not taken for what stands after it.
+    fn hold_place(&mut self, frame: &Frame<'t>) {
+        let Some(Tag::Unit(index)) = self.plan.tags.get(&frame.node.id()) else { return };
+        let Some(fragment) = self.plan.fragments.get(*index) else { return };
+        let mut place = Piece::new(frame.piece, Among::Steps, String::new());
+        place.is_place = true;
+        place.tokens = format!("{:?}", fragment.part).into_bytes();
+        self.pieces.list.push(place);
     }
 
     /// What a node may change the value of: the receiver of a call that is a statement, what is lent to be changed.
@@ -295,6 +321,7 @@ impl<'t> Reader<'_, '_, 't> {
         }
         let link = parent.and_then(|parent| self.grammar.link(parent.node, frame.field));
         let is_member = traits.is(Trait::MEMBER) || matches!(link, Some(Link::Member(_)));
+        let is_method = is_member && self.is_called();
         let Some(piece) = frame.piece.and_then(|at| self.pieces.list.get_mut(at)) else {
             self.pieces.head.extend(text.bytes().chain([0]));
             if traits.is(Trait::IDENTIFIER) && matches!(frame.role, Role::Bind | Role::BindInside) {
@@ -309,7 +336,7 @@ impl<'t> Reader<'_, '_, 't> {
         if traits.is(Trait::ATOM) {
             piece.reads.extend(in_braces(text));
         }
-        if !(traits.is(Trait::IDENTIFIER) || is_member) {
+        if is_method || !(traits.is(Trait::IDENTIFIER) || is_member) {
             return;
         }
         // A member is told from a variable by the dot before it, where one is written.
@@ -319,14 +346,24 @@ impl<'t> Reader<'_, '_, 't> {
         let upper = traits.is(Trait::CASED) && text.starts_with(char::is_uppercase);
         match frame.role {
             Role::Silent => {}
+            _ if text == "_" => {}
             _ if self.grammar.is_own(text) => {}
             Role::Bind | Role::BindInside if upper || is_member => piece.reads.push(name),
+            Role::BindInside if piece.among == Among::Parameters => piece.binds.push(name),
             Role::Bind => piece.binds.push(name),
             Role::BindInside => piece.binds_inside.push(name),
             Role::Assign => piece.assigns.push(name),
             Role::Mutate => piece.mutates.push(name),
             Role::Read => piece.reads.push(name),
         }
+    }
+}
+
+impl Reader<'_, '_, '_> {
+    /// Whether the current token is the name of a method that is called.
+    fn is_called(&self) -> bool {
+        let [.., call, function, _] = self.frames.as_slice() else { return false };
+        self.grammar.called(call.node) == Some(function.node)
     }
 }
 

@@ -355,6 +355,8 @@ pub(crate) enum Among {
     Choices,
     /// Each by itself, told from the others by a key.
     Members,
+    /// Each by itself for what is inside, all of them together for those who call.
+    Parameters,
 }
 
 /// What a unit is made of, where two sides write it. The empty table says: of nothing smaller.

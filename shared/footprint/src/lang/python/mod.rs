@@ -104,6 +104,7 @@ const PARTS: Parts = Parts {
         ("dictionary", "*", Among::Members),
         ("list", "*", Among::Members),
         ("set", "*", Among::Members),
+        ("parameters", "*", Among::Parameters),
     ],
     lets: &["function_definition", "class_definition"],
     assigns: &[

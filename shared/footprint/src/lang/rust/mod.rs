@@ -106,6 +106,7 @@ const PARTS: Parts = Parts {
         ("declaration_list", "*", Among::Members),
         ("field_initializer_list", "*", Among::Members),
         ("array_expression", "", Among::Members),
+        ("parameters", "*", Among::Parameters),
     ],
     lets: &["let_declaration", "function_item", "struct_item", "enum_item", "const_item"],
     assigns: &[("assignment_expression", "left"), ("compound_assignment_expr", "left")],

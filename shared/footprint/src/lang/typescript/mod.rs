@@ -159,6 +159,7 @@ const PARTS: Parts = Parts {
         ("enum_body", "*", Among::Members),
         ("object", "*", Among::Members),
         ("array", "*", Among::Members),
+        ("formal_parameters", "*", Among::Parameters),
     ],
     lets: &[
         "variable_declarator",
