@@ -207,8 +207,14 @@ fn meet(
             } else {
                 (Weight::Refuses, because)
             };
-            let (kind, mine, theirs) = (ConflictKind::WriteWrite, own.clone(), resource.clone());
-            found.push(Conflict { kind, mine, theirs, weight, because });
+            // Who writes the whole of a file meets each of its parts, whichever side is which.
+            let whole = (*resource.part() == Part::File && own.part() != resource.part())
+                .then(|| written_in(mine, resource).filter(|part| *part != own));
+            for own in std::iter::once(own).chain(whole.into_iter().flatten()) {
+                let (kind, because) = (ConflictKind::WriteWrite, because.clone());
+                let (mine, theirs) = (own.clone(), resource.clone());
+                found.push(Conflict { kind, mine, theirs, weight, because });
+            }
             if !is_apart {
                 continue;
             }
@@ -250,6 +256,18 @@ fn both_alter(other: &Footprint, resource: &Resource, write: &Write) -> bool {
         })
 }
 
+/// What of a footprint writes the file of `resource`, or a part of it.
+fn written_in<'a>(
+    footprint: &'a Footprint,
+    resource: &Resource,
+) -> impl Iterator<Item = &'a Resource> {
+    // The file sorts before its parts, so the range holds exactly what can overlap.
+    let near = footprint.writes.range(resource.with(Part::File)..);
+    near.take_while(|(own, _)| own.path() == resource.path())
+        .filter(|(_, write)| write.change != WriteKind::Moved)
+        .map(|(own, _)| own)
+}
+
 /// What of a footprint writes the same as `write`, and why it is the same.
 fn same_write<'a>(
     footprint: &'a Footprint,
@@ -259,12 +277,7 @@ fn same_write<'a>(
     if write.change == WriteKind::Moved {
         return None;
     }
-    // The file sorts before its parts, so the range holds exactly what can overlap.
-    let near = footprint.writes.range(resource.with(Part::File)..);
-    let overlaps = near
-        .take_while(|(own, _)| own.path() == resource.path())
-        .find(|(own, own_write)| own_write.change != WriteKind::Moved && own.overlaps(resource));
-    if let Some((own, _)) = overlaps {
+    if let Some(own) = written_in(footprint, resource).find(|own| own.overlaps(resource)) {
         return Some((own, Because::Overlap));
     }
     if write.language != Some(Language::Go) || write.change != WriteKind::Added {
@@ -510,7 +523,7 @@ mod tests {
         let mine = change(&[("x.rs", BASE, "fn a( {}\n")]);
         let theirs = change(&[("x.rs", BASE, "fn a() { 1; }\nfn b() { 2; }\n")]);
         check(&mine, &theirs, &["write-write x.rs x.rs#a -", "write-write x.rs x.rs#b -"]);
-        check(&theirs, &mine, &["write-write x.rs#a x.rs -"]);
+        check(&theirs, &mine, &["write-write x.rs#a x.rs -", "write-write x.rs#b x.rs -"]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What holds for every input: no panic, the same answer twice, nothing written where nothing changed.
 
 use proptest::prelude::*;
-use zit_footprint::{FileFootprint, FileKind, Side, Unknown, WriteKind, compare, conflicts};
+use zit_footprint::{
+    Conflict, ConflictKind, FileFootprint, FileKind, Side, Unknown, WriteKind, compare, conflicts,
+};
 use zit_footprint::{Footprint, MAX_FILE};
 use zit_model::Resource;
 
@@ -104,8 +106,39 @@ fn is_mirror(there: &FileFootprint, back: &FileFootprint) -> bool {
         })
 }
 
+#[test]
+fn a_letter_that_changes_writes_one_unit_unless_it_renames_one() {
+    for (path, source) in SOURCES {
+        for (at, _) in source.char_indices().filter(|(_, c)| c.is_ascii_alphanumeric()) {
+            let mut new = source.as_bytes().to_vec();
+            new[at] = if new[at].is_ascii_digit() { b'7' } else { b'q' };
+            let footprint = run(path, Some(source.as_bytes()), Some(&new));
+            let names = |write: &zit_footprint::Write| write.old.is_none() || write.new.is_none();
+            if new != source.as_bytes() && !footprint.writes.values().any(names) {
+                let written: Vec<_> = footprint.writes.keys().map(ToString::to_string).collect();
+                assert_eq!(written.len(), 1, "{path} at {at}: {written:?}");
+            }
+        }
+    }
+}
+
+/// How many cases each property tries; `ZIT_CASES` asks for more.
+fn n_cases() -> u32 {
+    std::env::var("ZIT_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
+}
+
+fn exchanged(mut conflict: Conflict) -> Conflict {
+    std::mem::swap(&mut conflict.mine, &mut conflict.theirs);
+    conflict.kind = match conflict.kind {
+        ConflictKind::WriteWrite => ConflictKind::WriteWrite,
+        ConflictKind::ReadWrite => ConflictKind::WriteRead,
+        ConflictKind::WriteRead => ConflictKind::ReadWrite,
+    };
+    conflict
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: n_cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_edit_gives_the_same_answer_twice_and_its_mirror_back((which, new) in mutated()) {
@@ -119,6 +152,30 @@ proptest! {
         }
         let footprint = Footprint::from_files([there]);
         prop_assert_eq!(conflicts(&footprint, &footprint, &Unknown::default()), []);
+    }
+
+    #[test]
+    fn files_in_any_order_are_one_footprint_and_sides_in_any_order_meet_alike(
+        mine in prop::collection::vec(mutated(), 1..4),
+        theirs in prop::collection::vec(mutated(), 1..4),
+    ) {
+        let files = |side: &[(usize, Vec<u8>)]| {
+            let files: std::collections::BTreeMap<_, _> = side.iter().cloned().collect();
+            let file = |(which, new): (usize, Vec<u8>)| {
+                let (path, old) = SOURCES[which];
+                run(path, Some(old.as_bytes()), Some(&new))
+            };
+            files.into_iter().map(file).collect::<Vec<_>>()
+        };
+        let (mine, theirs) = (files(&mine), files(&theirs));
+        let backwards = Footprint::from_files(mine.iter().rev().cloned());
+        let (mine, theirs) = (Footprint::from_files(mine), Footprint::from_files(theirs));
+        prop_assert_eq!(&mine, &backwards);
+        let there = conflicts(&mine, &theirs, &Unknown::default());
+        let mut back: Vec<_> =
+            conflicts(&theirs, &mine, &Unknown::default()).into_iter().map(exchanged).collect();
+        back.sort();
+        prop_assert_eq!(there, back);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod inflight;
 mod intruders;
 mod items;
 mod mainline;
+mod moves;
 mod options;
 mod property;
 mod race;

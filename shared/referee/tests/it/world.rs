@@ -21,6 +21,9 @@ use zit_wire::report::CommandReport;
 pub(crate) const EMPTY_PACK: &[u8] = b"PACK\0\0\0\x02\0\0\0\0\
     \x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e";
 
+/// Stands for the text of a file that a commit takes away.
+pub(crate) const GONE: &str = "\0gone";
+
 /// How long a claim lives where `zit.toml` says nothing.
 pub(crate) const LEASE: Duration = Duration::from_mins(10);
 
@@ -225,7 +228,7 @@ impl World {
         Answer { text, reports }
     }
 
-    /// Writes a commit by Ada that changes `files` of its parent. No ref names it.
+    /// Writes a commit by Ada that changes `files` of its parent, or takes away those that are [`GONE`]. No ref names it.
     pub(crate) fn commit(&self, parent: Option<Oid>, files: &[(&str, &str)]) -> Oid {
         self.commit_by("Ada", "work", parent, files)
     }
@@ -245,6 +248,10 @@ impl World {
         );
         for (path, text) in files {
             let path = path.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            if *text == GONE {
+                stream.push_str(&format!("D \"{path}\"\n"));
+                continue;
+            }
             stream.push_str(&format!("M 100644 inline \"{path}\"\ndata {}\n{text}\n", text.len()));
         }
         // The ref is taken back before it is ever written.
