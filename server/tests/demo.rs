@@ -48,7 +48,9 @@ fn the_demo_tells_who_won_who_was_refused_and_what_landed() {
     let command = rebuilt.lines().find_map(|line| line.split_once("$ ")).unwrap().1;
     assert!(stale.contains(&format!("remote: - {command}")), "{command} should be told: {stale}");
     let end = step(&transcript, "What stands in the end");
-    for subject in ["let a comment follow a value", "allow quotes around a name", "say how long"] {
+    for subject in
+        ["let a comment follow a value", "take a colon for an equals sign", "say how long"]
+    {
         assert!(end.contains(subject), "{subject} should stand on the mainline: {end}");
     }
 }

@@ -11,7 +11,7 @@ use super::DemoError;
 use super::git::{Ran, Seat};
 use super::rename::Renames;
 use super::sample;
-use super::tasks::{COMMENTS, CONTESTED, LENGTHS, QUOTES, Task};
+use super::tasks::{COLONS, COMMENTS, CONTESTED, LENGTHS, Task};
 use super::transcript::Transcript;
 
 /// The repository's folder below the server's root.
@@ -44,7 +44,7 @@ pub(crate) fn play<W: Write>(
 ) -> Result<(), DemoError> {
     let mut story = Story { stage, transcript, contested: stage.renames.apply(CONTESTED) };
     story.publish()?;
-    let (ada, ben) = (story.player("ada", COMMENTS), story.player("ben", QUOTES));
+    let (ada, ben) = (story.player("ada", COMMENTS), story.player("ben", COLONS));
     story.join(&ada, &ben)?;
     let (first, second) = story.race(ada, ben)?;
     story.work(&first, &second)?;

@@ -49,14 +49,14 @@ pub(crate) const COMMENTS: Task = Task {
     }],
 };
 
-/// Changes [`CONTESTED`] in other lines.
-pub(crate) const QUOTES: Task = Task {
-    branch: "quotes",
-    intent: "allow quotes around a name",
+/// Changes [`CONTESTED`] in other lines, which go on with what the other change makes.
+pub(crate) const COLONS: Task = Task {
+    branch: "colons",
+    intent: "take a colon for an equals sign",
     edits: &[Edit {
         path: "engine/src/config.rs",
-        old: "config.harbour = value.to_owned(),",
-        new: "config.harbour = value.trim_matches('\"').to_owned(),",
+        old: "line.split_once('=')",
+        new: "line.split_once(['=', ':'])",
     }],
 };
 
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn every_edit_finds_its_place_in_the_sample_and_is_made_there() {
-        for task in [COMMENTS, QUOTES, LENGTHS] {
+        for task in [COMMENTS, COLONS, LENGTHS] {
             let folder = tempfile::tempdir().unwrap();
             sample::write(folder.path(), &Renames::default()).unwrap();
             task.edit(folder.path(), &Renames::default()).unwrap();
