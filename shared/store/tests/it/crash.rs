@@ -133,12 +133,14 @@ fn repository_in(repo: Repo) -> (Repo, Oid) {
 #[track_caller]
 fn opened(repo: &Repo) -> BTreeMap<String, String> {
     let store = repo.referee();
+    // A git that outlived its parent may be folding tables still.
+    wait_until_gone(&repo.path.join("reftable/tables.list.lock"));
     let left: Vec<_> = repo
         .files()
         .into_iter()
         .filter(|path| {
             let path = path.to_string_lossy();
-            // Of a git that outlived its parent, and folds tables.
+            // Of the same git: the lock of a table.
             (path.ends_with(".lock") && !path.ends_with(".ref.lock"))
                 || path.contains("/zit/tx/")
                 || path.contains("/zit/settle/")
