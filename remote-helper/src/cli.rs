@@ -13,6 +13,7 @@ use std::sync::Arc;
 use clap::{Args as Arguments, Parser, Subcommand};
 use zit_footprint::Footprint;
 use zit_model::Oid;
+use zit_model::envelope::Command;
 use zit_referee::footprints::Footprinter;
 use zit_store::{Access, Objects, Store, StoreError};
 
@@ -21,7 +22,7 @@ use crate::channel::{self, ChannelError};
 use crate::git::{self, GitError};
 use crate::identity::{Identity, IdentityError};
 use crate::read::{self, ReadError};
-use crate::report::{self, Judgement};
+use crate::report::{self, Judgement, Rule};
 use crate::standing::{self, Part};
 use crate::transport::SETTINGS;
 
@@ -66,7 +67,8 @@ enum Verb {
     Items(Where),
     /// Tell whether two changes of the same base compose
     ///
-    /// Compares their footprints as an accept does. Two edits of prose or of imports are left to git's text merge,
+    /// Compares their footprints as an accept does, and prints for each conflict the command that puts your change on
+    /// the other one and what to look at then. Two edits of prose or of imports are left to git's text merge,
     /// which this verb does not run.
     ///
     /// Exits with 0 when they compose, 1 when they conflict, and 2 when that cannot be told.
@@ -77,6 +79,9 @@ enum Verb {
         mine: OsString,
         /// Commit the other change ends in
         theirs: OsString,
+        /// Go by names alone, as a repository does with judge = "names" below [accept] in its zit.toml
+        #[arg(long)]
+        names: bool,
         /// Print one JSON document instead of text
         #[arg(long)]
         json: bool,
@@ -140,7 +145,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Status(place) => standing(&place, Part::Status),
         Verb::Claims(place) => standing(&place, Part::Claims),
         Verb::Items(place) => standing(&place, Part::Items),
-        Verb::Judge { base, mine, theirs, json } => judge(&base, &mine, &theirs, json),
+        Verb::Judge { base, mine, theirs, names, json } => {
+            judge([&base, &mine, &theirs], names, json)
+        }
     };
     match answered {
         Ok(code) => code,
@@ -166,19 +173,17 @@ fn footprint(base: &OsString, tip: &OsString, json: bool) -> Result<ExitCode, Cl
     Ok(ExitCode::SUCCESS)
 }
 
-fn judge(
-    base: &OsString,
-    mine: &OsString,
-    theirs: &OsString,
-    json: bool,
-) -> Result<ExitCode, CliError> {
+fn judge(sides: [&OsString; 3], names: bool, json: bool) -> Result<ExitCode, CliError> {
     let commits = Commits::open()?;
-    let base = git::commit(base)?;
-    let sides @ [mine, theirs] = [git::commit(mine)?, git::commit(theirs)?];
+    let [base, mine, theirs] = sides.map(|side| git::commit(side));
+    let (base, tips @ [mine, theirs]) = (base?, [mine?, theirs?]);
     let [mine, theirs] = [commits.footprint(base, mine)?, commits.footprint(base, theirs)?];
+    let [from, what, onto] = sides.map(|side| side.to_string_lossy());
+    let rebuild = Command::git(["rebase", "--onto", &*onto, &*from, &*what], "puts mine on theirs");
     let around = commits.footprinter.around(&commits.objects, Some(base));
-    let around = around.with_sides(sides[0], sides[1]);
-    let judgement = Judgement::of(&mine, &theirs, &around);
+    let around = around.with_sides(tips[0], tips[1]);
+    let rule = if names { Rule::Names } else { Rule::Resolved(&around) };
+    let judgement = Judgement::of(&mine, &theirs, &rule, rebuild);
     around.finish()?;
     print(&if json { judgement.to_json() } else { judgement.to_text() })?;
     Ok(if judgement.composes() { ExitCode::SUCCESS } else { ExitCode::from(CONFLICT) })

@@ -6,12 +6,14 @@
 //!                            "informs": [conflict]}
 //!
 //! conflict: {"kind": "write-write" | "read-write" | "write-read", "mine": resource, "theirs": resource,
-//!            "mineLines"?, "theirsLines"?, "name"?, "why"?, "meant"?, "oldSignature"?, "newSignature"?}
+//!            "mineLines"?, "theirsLines"?, "name"?, "why"?, "meant"?, "oldSignature"?, "newSignature"?,
+//!            "past": {"run": command, "then": sentence}}
 //! ```
 //!
 //! `name` is the identifier by which the two meet, when they do not meet by address, `why` what happened to it, `meant`
 //! why the name means it. The signatures are those of what the other side relies on, before and after; for
-//! `write-write`, those that theirs leaves.
+//! `write-write`, those that theirs leaves. `past` is how to get past it: a command that a shell runs as it stands, which
+//! puts mine on theirs, and what is to be looked at then.
 //!
 //! Names and declarations come from the commits, so from anybody: each is folded onto one line before it is shown.
 
@@ -20,6 +22,7 @@ use zit_footprint::document;
 use zit_footprint::{
     Because, Conflict, ConflictKind, Footprint, Prose, Reach, Surroundings, Weight, Write,
 };
+use zit_model::envelope::Command;
 use zit_model::{Resource, quote};
 
 /// The version of the judgement's JSON.
@@ -55,8 +58,18 @@ pub fn footprint_text(footprint: &Footprint) -> String {
     text
 }
 
+/// By which rule two changes are compared.
+pub enum Rule<'a> {
+    /// A use meets what it means; what is given answers for the base.
+    Resolved(&'a dyn Surroundings),
+    /// A mention meets whatever has the name.
+    Names,
+}
+
 /// Whether two changes compose, and where they do not.
 pub struct Judgement {
+    /// Puts mine on theirs.
+    rebuild: Command,
     conflicts: Vec<Meeting>,
     left_to_text_merge: Vec<Meeting>,
     informs: Vec<Meeting>,
@@ -72,17 +85,21 @@ struct Meeting {
 }
 
 impl Judgement {
-    /// Compares the footprints of two changes of one base; `around` answers for the base.
+    /// Compares the footprints of two changes of one base; `rebuild` is the command that puts mine on theirs.
     #[must_use]
-    pub fn of(mine: &Footprint, theirs: &Footprint, around: &dyn Surroundings) -> Self {
-        let found = zit_footprint::conflicts(mine, theirs, around).into_iter();
+    pub fn of(mine: &Footprint, theirs: &Footprint, rule: &Rule<'_>, rebuild: Command) -> Self {
+        let found = match rule {
+            Rule::Resolved(around) => zit_footprint::conflicts(mine, theirs, *around),
+            Rule::Names => zit_footprint::conflicts_by_name(mine, theirs),
+        };
         let (conflicts, informs): (Vec<_>, Vec<_>) = found
+            .into_iter()
             .map(|conflict| Meeting::new(conflict, mine, theirs))
             .partition(|meeting| meeting.conflict.weight == Weight::Refuses);
         let (left_to_text_merge, conflicts) = conflicts
             .into_iter()
             .partition(|meeting| meeting.conflict.prose() == Prose::LeaveToTextMerge);
-        Self { conflicts, left_to_text_merge, informs }
+        Self { rebuild, conflicts, left_to_text_merge, informs }
     }
 
     /// Whether nothing stands between the two.
@@ -101,6 +118,8 @@ impl Judgement {
         };
         for meeting in &self.conflicts {
             text.push_str(&meeting.to_text());
+            let (run, then) = (self.rebuild.as_str(), meeting.then());
+            text.push_str(&format!("  past: {run}   # then {then}\n"));
         }
         for Meeting { conflict, .. } in &self.left_to_text_merge {
             let resource = shown(&conflict.theirs);
@@ -118,9 +137,13 @@ impl Judgement {
         json(&JudgementDocument {
             format: FORMAT,
             composes: self.composes(),
-            conflicts: self.conflicts.iter().map(Meeting::document).collect(),
-            left_to_text_merge: self.left_to_text_merge.iter().map(Meeting::document).collect(),
-            informs: self.informs.iter().map(Meeting::document).collect(),
+            conflicts: self.conflicts.iter().map(|met| met.document(Some(&self.rebuild))).collect(),
+            left_to_text_merge: self
+                .left_to_text_merge
+                .iter()
+                .map(|met| met.document(None))
+                .collect(),
+            informs: self.informs.iter().map(|met| met.document(None)).collect(),
         })
     }
 }
@@ -177,7 +200,27 @@ impl Meeting {
         text
     }
 
-    fn document(&self) -> ConflictDocument<'_> {
+    /// What is to be looked at once mine is on theirs.
+    fn then(&self) -> String {
+        let Conflict { mine, theirs, because, kind, .. } = &self.conflict;
+        let (mine, theirs) = (shown(mine), shown(theirs));
+        match (kind, because) {
+            (ConflictKind::WriteWrite, Because::SameName) => {
+                format!("give {mine} another name, or drop it for {theirs}")
+            }
+            (ConflictKind::WriteWrite, _) => format!("make your change of {mine} on theirs"),
+            (ConflictKind::ReadWrite, Because::Declared) => {
+                format!("see whether what you read in {theirs} still holds")
+            }
+            (ConflictKind::ReadWrite, _) => format!("make {mine} fit {theirs} as it is now"),
+            (ConflictKind::WriteRead, Because::Declared) => {
+                format!("see whether {theirs}, which others rely on, still holds with your change")
+            }
+            (ConflictKind::WriteRead, _) => format!("make {theirs} fit your change of {mine}"),
+        }
+    }
+
+    fn document<'a>(&'a self, rebuild: Option<&'a Command>) -> ConflictDocument<'a> {
         ConflictDocument {
             kind: self.conflict.kind.as_str(),
             mine: self.conflict.mine.to_string(),
@@ -189,6 +232,7 @@ impl Meeting {
             meant: meant(&self.conflict.because),
             old_signature: self.old_signature.as_deref(),
             new_signature: self.new_signature.as_deref(),
+            past: rebuild.map(|run| PastDocument { run: run.as_str(), then: self.then() }),
         }
     }
 }
@@ -223,6 +267,14 @@ struct ConflictDocument<'a> {
     old_signature: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     new_signature: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    past: Option<PastDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct PastDocument<'a> {
+    run: &'a str,
+    then: String,
 }
 
 fn json(document: &impl Serialize) -> String {

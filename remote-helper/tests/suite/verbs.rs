@@ -93,6 +93,7 @@ fn a_judgement_says_where_two_changes_meet() {
     assert_snapshot!(judge("rename", "recall"), @r"
     1 conflict
     write-write: both write src/lib.rs#name (lines 7-9)
+      past: git rebase --onto recall base rename   # then make your change of src/lib.rs#name on theirs
     ");
     assert_snapshot!(judge("user", "wider"), @r"
     1 conflict
@@ -100,6 +101,7 @@ fn a_judgement_says_where_two_changes_meet() {
       meant: it is imported from there, or declared beside it
       old: pub fn area(width: u32, height: u32) -> u32
       new: pub fn area(width: u64, height: u64) -> u32
+      past: git rebase --onto wider base user   # then make src/twice.rs#twice fit src/lib.rs#area as it is now
     ");
     assert_snapshot!(judge("wider", "user"), @r"
     1 conflict
@@ -107,10 +109,12 @@ fn a_judgement_says_where_two_changes_meet() {
       meant: it is imported from there, or declared beside it
       old: pub fn area(width: u32, height: u32) -> u32
       new: pub fn area(width: u64, height: u64) -> u32
+      past: git rebase --onto user base wider   # then make src/twice.rs#twice fit your change of src/lib.rs#area
     ");
     assert_snapshot!(judge("reader", "rename"), @r"
     1 conflict
     read-write: mine reads src/lib.rs#name, theirs changes src/lib.rs#name (lines 7-9)
+      past: git rebase --onto rename base reader   # then see whether what you read in src/lib.rs#name still holds
     ");
     assert_snapshot!(judge("notes", "more-notes"), @r"
     composes
@@ -124,8 +128,42 @@ fn a_judgement_is_one_document_on_request() {
     let git = repository(&world);
     let judge =
         |mine: &str, theirs: &str| git.run(["zit", "judge", "--json", "base", mine, theirs]);
-    assert_snapshot!(judge("user", "wider").text(), @r#"{"format":2,"composes":false,"conflicts":[{"kind":"read-write","mine":"src/twice.rs#twice","theirs":"src/lib.rs#area","mineLines":[3,5],"theirsLines":[3,5],"name":"area","why":"area takes other parameters","meant":"it is imported from there, or declared beside it","oldSignature":"pub fn area(width: u32, height: u32) -> u32","newSignature":"pub fn area(width: u64, height: u64) -> u32"}],"leftToTextMerge":[],"informs":[]}"#);
+    assert_snapshot!(judge("user", "wider").text(), @r#"{"format":2,"composes":false,"conflicts":[{"kind":"read-write","mine":"src/twice.rs#twice","theirs":"src/lib.rs#area","mineLines":[3,5],"theirsLines":[3,5],"name":"area","why":"area takes other parameters","meant":"it is imported from there, or declared beside it","oldSignature":"pub fn area(width: u32, height: u32) -> u32","newSignature":"pub fn area(width: u64, height: u64) -> u32","past":{"run":"git rebase --onto wider base user","then":"make src/twice.rs#twice fit src/lib.rs#area as it is now"}}],"leftToTextMerge":[],"informs":[]}"#);
     assert_snapshot!(judge("notes", "more-notes").text(), @r#"{"format":2,"composes":true,"conflicts":[],"leftToTextMerge":[{"kind":"write-write","mine":"README.md#Shapes","theirs":"README.md#Shapes","mineLines":[1,3],"theirsLines":[1,3]}],"informs":[]}"#);
+}
+
+#[test]
+fn the_command_past_a_conflict_puts_mine_on_theirs() {
+    let world = World::new();
+    let git = repository(&world);
+    let json = git.run(["zit", "judge", "--json", "base", "user", "wider"]).text();
+    let judgement: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let _ = git.shell(judgement["conflicts"][0]["past"]["run"].as_str().unwrap()).ok();
+    assert!(git.ok(["show", "HEAD:src/lib.rs"]).contains("width: u64"));
+    assert!(git.ok(["show", "HEAD:src/twice.rs"]).contains("area(1, 2)"));
+}
+
+#[test]
+fn by_names_alone_a_mention_is_enough() {
+    let world = World::new();
+    let git = repository(&world);
+    git.ok(["checkout", "--quiet", "--detach", "base"]);
+    let other = "use other::area;\n\npub fn thrice() -> u32 {\n    area(1, 3)\n}\n";
+    git.commit("Use another area", &[("src/thrice.rs", other)]);
+    let judge =
+        |flag: &str| git.shell(&format!("git zit judge base HEAD wider {flag}; echo $?")).text();
+    assert_snapshot!(judge(""), @r"
+    composes
+    0
+    ");
+    assert_snapshot!(judge("--names"), @r"
+    1 conflict
+    read-write: mine uses area in src/thrice.rs#(imports) (lines 1-1), theirs changes src/lib.rs#area (lines 3-5)
+      old: pub fn area(width: u32, height: u32) -> u32
+      new: pub fn area(width: u64, height: u64) -> u32
+      past: git rebase --onto wider base HEAD   # then make src/thrice.rs#(imports) fit src/lib.rs#area as it is now
+    1
+    ");
 }
 
 #[test]

@@ -181,7 +181,7 @@ pub fn conflicts(mine: &Footprint, theirs: &Footprint, around: &dyn Surroundings
 /// As [`conflicts`], but whatever a name means: a mention of the name of anything whose declaration differs refuses.
 ///
 /// # Source
-/// `spec/footprints.md`, "Conflicts".
+/// `spec/footprints.md`, "Names alone".
 #[must_use]
 pub fn conflicts_by_name(mine: &Footprint, theirs: &Footprint) -> Vec<Conflict> {
     meet(mine, theirs, &|index, write, _| index.by_name(write), &|_| false)
@@ -393,8 +393,12 @@ impl<'a> Index<'a> {
 
     /// The first mention of the name of what `write` declares differently; of a method, of its type's.
     fn by_name(&self, write: &Write) -> Option<Use<'a>> {
-        let declares =
-            matches!(write.change, WriteKind::Signature | WriteKind::Removed | WriteKind::Renamed);
+        let declares = match write.change {
+            WriteKind::Added | WriteKind::Removed | WriteKind::Renamed | WriteKind::Signature => {
+                true
+            }
+            WriteKind::Body | WriteKind::Moved | WriteKind::Docs | WriteKind::File => false,
+        };
         let name = write.container.as_deref().or(write.name.as_deref()).filter(|_| declares)?;
         let language = write.language?;
         let (_, by) =
@@ -508,6 +512,27 @@ mod tests {
         let user =
             change(&[("y.rs", "use crate::x::T;\n", "use crate::x::T;\nfn c() { T::m(&T) }\n")]);
         check(&user, &changed, &["read-write y.rs#c x.rs#T::m m"]);
+    }
+
+    #[test]
+    fn by_names_alone_any_mention_meets_whatever_is_declared_differently() {
+        let wider = change(&[("x.rs", BASE, "fn a(x: u8) {}\nfn b() {}\n")]);
+        let added = change(&[("z.rs", BASE, "fn a() {}\nfn b() {}\nfn c() {}\n")]);
+        let body = change(&[("x.rs", BASE, "fn a() { 1; }\nfn b() {}\n")]);
+        // It has an `a` and a `c` of its own, which are meant.
+        let user = change(&[("y.rs", "fn u() {}\n", "use q::{a, c};\nfn u() { a(); c() }\n")]);
+        let other = change(&[("y.py", "def u(): pass\n", "def u(): a()\n")]);
+        let by_name = |theirs: &Footprint, mine: &Footprint| {
+            let named = |conflict: &Conflict| (conflict.kind, conflict.name().map(str::to_owned));
+            conflicts_by_name(mine, theirs).iter().map(named).collect::<Vec<_>>()
+        };
+        let read = |name: &str| vec![(ConflictKind::ReadWrite, Some(name.to_owned()))];
+        assert_eq!(by_name(&wider, &user), read("a"));
+        assert_eq!(by_name(&added, &user), read("c"));
+        assert_eq!(by_name(&user, &wider), [(ConflictKind::WriteRead, Some("a".to_owned()))]);
+        assert_eq!(by_name(&body, &user), []);
+        assert_eq!(by_name(&wider, &other), []);
+        assert_eq!(conflicts(&user, &added, &Unknown::default()), []);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The part of `zit.toml` that shapes claims and tags, read from the state that is current.
+//! The part of `zit.toml` that shapes claims, landing and tags, read from the state that is current.
 //!
 //! Source: `spec/settings.md`.
 
@@ -17,8 +17,19 @@ pub struct Settings {
     pub inflight: Policy,
     /// Whether an accept that writes what another agent claims is refused.
     pub bind: Policy,
+    /// What makes a change meet what landed before it.
+    pub judge: Judge,
     /// Whether tags may move and go.
     pub tags: Tags,
+}
+
+/// What makes a change meet what landed before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judge {
+    /// A use of what the other side alters, where it means that and may be wrong.
+    Resolved,
+    /// Any mention of its name.
+    Names,
 }
 
 /// Whether a finding stops what is asked for.
@@ -46,6 +57,7 @@ impl Default for Settings {
             inflight_ttl: Duration::from_hours(24),
             inflight: Policy::Refuse,
             bind: Policy::Refuse,
+            judge: Judge::Resolved,
             tags: Tags::CreateOnly,
         }
     }
@@ -57,10 +69,11 @@ impl Default for Settings {
 pub struct SettingsError(String);
 
 impl Settings {
-    /// Reads the text of a `zit.toml`. Tables that are not about claims or refs are left to their readers.
+    /// Reads the text of a `zit.toml`. Tables that are not about claims, accepts or refs are left to their readers.
     ///
     /// # Errors
-    /// [`SettingsError`] with the line, for broken TOML, an unknown key of `[claims]` or `[refs]`, or a bad value.
+    /// [`SettingsError`] with the line, for broken TOML, an unknown key of `[claims]`, `[accept]` or `[refs]`, or a bad
+    /// value.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
         let file: File = toml::from_str(text).map_err(|e| SettingsError(first_lines(&e)))?;
         let defaults = Self::default();
@@ -80,6 +93,13 @@ impl Settings {
             )?,
             inflight: policy(file.claims.inflight, "claims.inflight", "refuse", defaults.inflight)?,
             bind: policy(file.claims.bind, "claims.bind", "accept", defaults.bind)?,
+            judge: match file.accept.judge.as_deref() {
+                None | Some("resolved") => Judge::Resolved,
+                Some("names") => Judge::Names,
+                Some(_) => {
+                    return Err(SettingsError("accept.judge is \"resolved\" or \"names\"".into()));
+                }
+            },
             tags: match file.refs.tags.as_deref() {
                 None | Some("create") => Tags::CreateOnly,
                 Some("move") => Tags::Movable,
@@ -96,6 +116,8 @@ struct File {
     #[serde(default)]
     claims: Claims,
     #[serde(default)]
+    accept: Accept,
+    #[serde(default)]
     refs: Refs,
 }
 
@@ -106,6 +128,12 @@ struct Claims {
     inflight_ttl: Option<String>,
     inflight: Option<String>,
     bind: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Accept {
+    judge: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -144,7 +172,7 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let text = "[claims]\nlease='90s'\ninflight_ttl='2h'\ninflight='advise'\nbind='advise'\n[refs]\ntags='move'";
+        let text = "[claims]\nlease='90s'\ninflight_ttl='2h'\ninflight='advise'\nbind='advise'\n[accept]\njudge='names'\n[refs]\ntags='move'";
         assert_eq!(
             Settings::parse(text).unwrap(),
             Settings {
@@ -152,6 +180,7 @@ mod tests {
                 inflight_ttl: Duration::from_hours(2),
                 inflight: Policy::Advise,
                 bind: Policy::Advise,
+                judge: Judge::Names,
                 tags: Tags::Movable,
             }
         );
@@ -164,6 +193,8 @@ mod tests {
             ("[claims]\nlease='0s'", "claims.lease is a time"),
             ("[claims]\nlease='99999999999999999999d'", "claims.lease is a time"),
             ("[claims]\nbind='no'", "claims.bind is \"accept\" or \"advise\""),
+            ("[accept]\njudge='me'", "accept.judge is \"resolved\" or \"names\""),
+            ("[accept]\njudges='names'", "unknown field `judges`"),
             ("[refs]\ntags='x'", "refs.tags is"),
             ("[claims\n", "line 1"),
         ] {

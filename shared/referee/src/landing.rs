@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bstr::ByteSlice;
-use zit_footprint::{Fallback, Footprint, Prose, Weight, conflicts};
-use zit_model::settings::Policy;
+use zit_footprint::{Conflict, Fallback, Footprint, Prose, Weight, conflicts, conflicts_by_name};
+use zit_model::settings::{Judge, Policy};
 use zit_model::{AgentId, Now, Oid, Resource};
 use zit_store::journal::{Draft, Origin};
 use zit_store::{Commit, Merge, Objects, PrepareError, Quarantine, Signature, StoreError};
@@ -21,6 +21,7 @@ use crate::carry_out::{commit, landing_refused, log_entry, millis};
 use crate::documents::signature;
 use crate::error::RefereeError;
 use crate::footprints::Footprinter;
+use crate::open;
 use crate::plan::Plan;
 use crate::speaker::Committer;
 use crate::verdict::{Refusal, Staleness};
@@ -95,12 +96,8 @@ pub(crate) fn compose(
         return Ok(Composed::Ready { to: commit, footprint: mine });
     }
     let theirs = footprinter.between(&objects, base, from)?;
-    let around = footprinter.around(&objects, base).with_sides(commit, from);
-    let stale: Vec<_> = conflicts(&mine, &theirs, &around)
-        .into_iter()
-        .filter(|conflict| conflict.weight == Weight::Refuses && conflict.prose() == Prose::Stands)
-        .collect();
-    around.finish()?;
+    let judge = open::settings(&objects, from).judge;
+    let stale = stale(footprinter, &objects, base, judge, [(&mine, commit), (&theirs, from)])?;
     if !stale.is_empty() {
         let landed = Landers::since(&objects, footprinter, base, from)?;
         let reasons = stale
@@ -123,6 +120,27 @@ pub(crate) fn compose(
         return Ok(Composed::Refused(Refusal::Conflict { paths: unparsable }));
     }
     Ok(Composed::Ready { to, footprint: mine })
+}
+
+/// The conflicts of `mine` with `theirs` that refuse, as current settles it.
+fn stale(
+    footprinter: &Footprinter,
+    objects: &Objects,
+    base: Option<Oid>,
+    judge: Judge,
+    [(mine, my_tip), (theirs, their_tip)]: [(&Footprint, Oid); 2],
+) -> Result<Vec<Conflict>, StoreError> {
+    let mut found = match judge {
+        Judge::Names => conflicts_by_name(mine, theirs),
+        Judge::Resolved => {
+            let around = footprinter.around(objects, base).with_sides(my_tip, their_tip);
+            let found = conflicts(mine, theirs, &around);
+            around.finish()?;
+            found
+        }
+    };
+    found.retain(|found| found.weight == Weight::Refuses && found.prose() == Prose::Stands);
+    Ok(found)
 }
 
 /// Moves current and mainline to what was composed, if they still stand where it was composed on.

@@ -67,6 +67,25 @@ fn a_change_of_an_interface_that_what_landed_relies_on_is_stale() {
 }
 
 #[test]
+fn by_names_alone_a_mention_of_what_is_declared_differently_is_stale() {
+    let wider = source("1", "2").replace("one() -> u32", "one() -> u64");
+    let other = "use crate::q::one;\n\npub fn three() -> u32 {\n    one()\n}\n";
+    for (settings, lands) in [("", true), ("[accept]\njudge = 'names'\n", false)] {
+        let (world, base) = World::settled(settings);
+        let landed = world.commit(Some(base), &[("src/a.rs", &wider)]);
+        let change = world.commit(Some(base), &[("src/b.rs", other)]);
+        world.push("ada", &[accept(landed)], &[]).ok();
+        let answer = world.push("bob", &[accept(change)], &[]);
+        if lands {
+            answer.ok();
+        } else {
+            answer.refused("stale: src/a.rs#one was written by");
+            left_as_recorded(&world, landed, change);
+        }
+    }
+}
+
+#[test]
 fn a_declared_read_of_what_landed_is_stale() {
     refused(
         &[("src/a.rs", &source("10", "2"))],
