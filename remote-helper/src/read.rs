@@ -123,6 +123,7 @@ impl Standing {
             | Address::Current
             | Address::Change(_)
             | Address::Wip(..)
+            | Address::Footprint(_)
             | Address::Request(_)
             | Address::Unknown => {}
         }

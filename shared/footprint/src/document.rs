@@ -1,9 +1,9 @@
 //! A footprint as the JSON shapes that people and other tools read. The only place that knows them.
 //!
-//! Use: [`to_json`]. `spec/footprint.schema.json` says what each key means; a test holds it against real documents.
+//! Use: [`to_json`], for people who ask, or [`to_json_within`]. `spec/footprint.schema.json` says what each key means; a test holds it against real documents.
 //!
-//! Every list is sorted, so the same footprint is the same text. A document has at most [`MAX_JSON`] bytes: lists are
-//! filled in the order of the document, and [`FootprintDocument::truncated`] says of what is left out how much there
+//! Every list is sorted, so the same footprint is the same text. A document has at most [`MAX_JSON`] bytes: lists
+//! are filled in the order of the document, and [`FootprintDocument::truncated`] says of what is left out how much there
 //! was. Never read back to judge anything.
 //!
 //! Source: `spec/footprints.md`, "Document".
@@ -195,15 +195,15 @@ pub struct FileDocument {
 /// A footprint as one line of JSON of at most [`MAX_JSON`] bytes, its newline included.
 #[must_use]
 pub fn to_json(footprint: &Footprint) -> String {
-    let mut line = json(&FootprintDocument::from(footprint));
-    line.push('\n');
-    line
+    to_json_within(footprint, MAX_JSON)
 }
 
-impl From<&Footprint> for FootprintDocument {
-    fn from(footprint: &Footprint) -> Self {
-        Self::within(footprint, MAX_JSON)
-    }
+/// As [`to_json`], of at most `limit` bytes, which are not less than 512.
+#[must_use]
+pub fn to_json_within(footprint: &Footprint, limit: usize) -> String {
+    let mut line = json(&FootprintDocument::within(footprint, limit));
+    line.push('\n');
+    line
 }
 
 impl FootprintDocument {

@@ -47,6 +47,12 @@ pub fn agent_state(agent: &AgentId) -> RefName {
     own(format!("refs/zit/agents/{agent}/state"))
 }
 
+/// `refs/zit/footprints/<oid>`: the footprint of the open work whose head that commit is.
+#[must_use]
+pub fn footprint(head: Oid) -> RefName {
+    own(format!("refs/zit/footprints/{head}"))
+}
+
 /// `refs/zit/dry-run`: what a dry run reports instead of a ref that moved.
 #[must_use]
 pub fn dry_run() -> RefName {
@@ -84,6 +90,8 @@ pub enum Address {
     Wip(AgentId, ItemId),
     /// `refs/zit/agents/<agent>/state`.
     AgentState(AgentId),
+    /// `refs/zit/footprints/<oid>`.
+    Footprint(Oid),
     /// A request: judged, carried out and answered, never stored.
     Request(Request),
     /// Below `refs/zit/`, but none of the above.
@@ -137,6 +145,7 @@ impl Address {
             | Self::Claim(_)
             | Self::Wip(..)
             | Self::AgentState(_)
+            | Self::Footprint(_)
             | Self::Request(_)
             | Self::Unknown => false,
         }
@@ -156,6 +165,7 @@ fn zit_address(rest: &[u8]) -> Option<Address> {
             Address::Request(Request::Release(resource.into()))
         }
         (b"changes", hex) => Address::Change(Oid::from_hex(hex).ok()?),
+        (b"footprints", hex) => Address::Footprint(Oid::from_hex(hex).ok()?),
         (b"claims", key) => {
             let ok = key.len() == 16 && key.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
             ok.then(|| Address::Claim(key.to_str_lossy().into_owned()))?
@@ -190,6 +200,7 @@ mod tests {
         assert_eq!(address(&claim("00112233445566ff")), Address::Claim("00112233445566ff".into()));
         assert_eq!(address(&wip(&agent, &item)), Address::Wip(agent.clone(), item));
         assert_eq!(address(&agent_state(&agent)), Address::AgentState(agent));
+        assert_eq!(address(&footprint(oid)), Address::Footprint(oid));
     }
 
     #[test]
@@ -200,6 +211,7 @@ mod tests {
             "refs/zit/currents",
             "refs/zit/current/x",
             "refs/zit/changes/12",
+            "refs/zit/footprints/12",
             "refs/zit/claims/xyz",
             "refs/zit/claims/00112233445566FF",
             "refs/zit/wip/a",

@@ -297,6 +297,7 @@ impl Actor {
                 return verdict;
             }
             self.view.items.retain(|name, _| !gone.contains(name));
+            self.view.footprints.find_adrift(self.view.items.values());
         }
     }
 

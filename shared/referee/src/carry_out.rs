@@ -150,8 +150,9 @@ fn refuse_all(
             Some(Origin::Command(n)) => refuse(verdict.commands.get_mut(*n), refusal),
             Some(Origin::Wish(n)) => refuse(verdict.options.get_mut(*n).map(|(_, d)| d), refusal),
             Some(Origin::State(agent)) if is_moved(&refusal) => reload_state(actor, agent)?,
-            // Without its agent's state, nothing of the push can be carried out.
-            Some(Origin::State(_)) => {
+            Some(Origin::Footprint(head)) if is_moved(&refusal) => reload_footprint(actor, *head)?,
+            // Without its agent's state or its footprint, nothing of the push can be carried out.
+            Some(Origin::State(_) | Origin::Footprint(_)) => {
                 let options = verdict.options.iter_mut().map(|(_, decision)| decision);
                 for decision in verdict.commands.iter_mut().chain(options) {
                     if matches!(decision, Decision::Do(_)) {
@@ -212,9 +213,17 @@ pub(crate) fn landing_refused(
     Ok(Landed::Moved)
 }
 
-/// Looks again at the state refs that a plan writes: others may have moved them.
+/// Looks again at the states and footprints that a plan writes: others may have moved their refs.
 pub(crate) fn reload_states(actor: &mut Actor, plan: &Plan) -> Result<(), StoreError> {
+    plan.footprints().try_for_each(|head| reload_footprint(actor, head))?;
     plan.agents().try_for_each(|agent| reload_state(actor, agent))
+}
+
+/// What the ref of a published footprint holds now is what the next round replaces or removes.
+fn reload_footprint(actor: &mut Actor, head: Oid) -> Result<(), StoreError> {
+    let found = actor.store.find_ref(&refs::footprint(head))?;
+    actor.view.footprints.set(head, found);
+    Ok(())
 }
 
 /// A state ref that others moved: what it holds now is what the next round replaces, and who owns the agent.

@@ -151,6 +151,7 @@ fn stores(name: &RefName) -> bool {
         Address::Current
         | Address::Claim(_)
         | Address::AgentState(_)
+        | Address::Footprint(_)
         | Address::Request(Request::Claim(_) | Request::Release(_) | Request::Tell)
         | Address::Unknown => false,
     }

@@ -70,7 +70,8 @@ fn read(objects: &Objects, stored: &StoredRef) -> Result<Option<Claim>, (&'stati
         | Address::Other
         | Address::Current
         | Address::Change(_)
-        | Address::Wip(..) => Ok(None),
+        | Address::Wip(..)
+        | Address::Footprint(_) => Ok(None),
     }
 }
 

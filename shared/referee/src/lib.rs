@@ -37,6 +37,7 @@ mod namespaced;
 mod open;
 mod plan;
 mod proc_receive;
+mod published;
 mod push;
 mod race;
 mod recent;

@@ -40,6 +40,7 @@ pub(crate) fn view(store: &Store, footprinter: &Footprinter, now: Now) -> Result
                 }
                 view.agents.insert(agent.clone(), agent_record(&objects, &agent, stored.oid));
             }
+            Address::Footprint(head) => view.footprints.set(head, Some(stored.oid)),
             Address::Head
             | Address::Tag
             | Address::Other
@@ -50,6 +51,7 @@ pub(crate) fn view(store: &Store, footprinter: &Footprinter, now: Now) -> Result
             | Address::Unknown => {}
         }
     }
+    view.footprints.find_adrift(view.items.values());
     Ok(view)
 }
 

@@ -47,6 +47,8 @@ pub(crate) enum Origin {
     Wish(usize),
     /// The state of an agent that the push touches.
     State(AgentId),
+    /// The published footprint of a head.
+    Footprint(Oid),
     /// What moves with current.
     Landing,
 }
@@ -65,7 +67,7 @@ impl<'a> Ground<'a> {
     fn study(&self, origin: &Origin) -> Option<&'a Study> {
         match origin {
             Origin::Command(n) => self.push.commands.get(*n)?.study.as_ref(),
-            Origin::Wish(_) | Origin::State(_) | Origin::Landing => None,
+            Origin::Wish(_) | Origin::State(_) | Origin::Footprint(_) | Origin::Landing => None,
         }
     }
 }
@@ -77,6 +79,7 @@ enum Effect {
     Renew(String),
     Current(Oid, Settings),
     State(AgentId, Oid),
+    Footprint(Oid, Option<Oid>),
 }
 
 /// Everything that one transaction does.
@@ -117,6 +120,7 @@ impl Plan {
             plan.step(&ground, origin, step, made)?;
         }
         plan.meet_speaker(actor, push);
+        plan.publish(actor, Some(push), made)?;
         plan.states(actor, made, now)?;
         Ok(plan)
     }
@@ -201,6 +205,7 @@ impl Plan {
         let agent = landing.agent.as_ref();
         let by = agent.map(|agent| Lander { agent, footprint: &landing.footprint });
         plan.advance(actor, current, landing.to, by, &made.objects())?;
+        plan.publish(actor, None, made)?;
         plan.states(actor, made, now)?;
         Ok(plan)
     }
@@ -231,6 +236,7 @@ impl Plan {
     ) -> Result<Self, StoreError> {
         let mut plan = Self::default();
         plan.advance(actor, current, to, None, &made.objects())?;
+        plan.publish(actor, None, made)?;
         plan.states(actor, made, now)?;
         Ok(plan)
     }
@@ -340,6 +346,7 @@ impl Plan {
             | Address::Current
             | Address::Claim(_)
             | Address::AgentState(_)
+            | Address::Footprint(_)
             | Address::Request(_)
             | Address::Unknown => return Ok(()),
         }
@@ -383,7 +390,11 @@ impl Plan {
             match effect {
                 Effect::Item(name, Some(item)) => drop(items.insert(name, item)),
                 Effect::Item(name, None) => drop(items.remove(name)),
-                Effect::Claim(..) | Effect::Renew(_) | Effect::Current(..) | Effect::State(..) => {}
+                Effect::Claim(..)
+                | Effect::Renew(_)
+                | Effect::Current(..)
+                | Effect::State(..)
+                | Effect::Footprint(..) => {}
             }
         }
         items
@@ -490,7 +501,11 @@ impl Plan {
                     claims.insert(key, claim);
                 }
                 Effect::Claim(key, _) => drop(claims.remove(key)),
-                Effect::Item(..) | Effect::Renew(_) | Effect::Current(..) | Effect::State(..) => {}
+                Effect::Item(..)
+                | Effect::Renew(_)
+                | Effect::Current(..)
+                | Effect::State(..)
+                | Effect::Footprint(..) => {}
             }
         }
         let mut live = claims.into_values().filter(|claim| claim.left(now.monotonic).is_some());
@@ -520,6 +535,65 @@ impl Plan {
         Ok(())
     }
 
+    /// Publishes the footprints of what opens, and removes those of what ends.
+    ///
+    /// # Source
+    /// `spec/refs.md`, "Published footprints".
+    fn publish(
+        &mut self,
+        actor: &Actor,
+        push: Option<&Push>,
+        made: &mut Quarantine,
+    ) -> Result<(), StoreError> {
+        let changes = {
+            let touched = self.touched(actor);
+            if touched.is_empty() && actor.view.footprints.adrift.is_empty() {
+                return Ok(());
+            }
+            let items = self.items(actor);
+            actor.view.footprints.changes(&touched, items.values().copied())
+        };
+        let pushed = push.into_iter().flat_map(|push| &push.commands);
+        let documents: BTreeMap<Oid, &str> = pushed
+            .filter_map(|command| Some((command.new?, command.document.as_deref()?)))
+            .collect();
+        for head in changes.publish {
+            let Some(json) = documents.get(&head) else { continue };
+            let blob = made.write_blob(json.as_bytes())?;
+            self.footprint(head, RefChange::Create { new: blob });
+        }
+        for (head, old) in changes.remove {
+            self.footprint(head, RefChange::Delete { old });
+        }
+        Ok(())
+    }
+
+    fn footprint(&mut self, head: Oid, change: RefChange) {
+        let update = RefUpdate { name: refs::footprint(head), change };
+        self.updates.push((Origin::Footprint(head), update));
+        self.effects.push(Effect::Footprint(head, change.new_value()));
+    }
+
+    /// The heads of items that open, move or close.
+    fn touched(&self, actor: &Actor) -> BTreeSet<Oid> {
+        let mut touched = BTreeSet::new();
+        for effect in &self.effects {
+            if let Effect::Item(name, item) = effect {
+                touched.extend(actor.view.items.get(name).map(|before| before.head));
+                touched.extend(item.as_ref().map(|item| item.head));
+            }
+        }
+        touched
+    }
+
+    /// The heads whose published footprints this plan writes or removes.
+    pub(crate) fn footprints(&self) -> impl Iterator<Item = Oid> {
+        self.updates.iter().filter_map(|(origin, _)| match origin {
+            Origin::Footprint(head) => Some(*head),
+            Origin::Command(_) | Origin::Wish(_) | Origin::State(_) | Origin::Landing => None,
+        })
+    }
+
     /// Brings the view up to what the refs now say. `adopts` is the mainline of a repository that had none.
     pub(crate) fn apply(self, actor: &mut Actor, adopts: Option<&RefName>, now: Now) -> CarriedOut {
         actor.view.agents.extend(self.agents);
@@ -541,6 +615,7 @@ impl Plan {
                         actor.view.mainline = adopts.cloned();
                     }
                 }
+                Effect::Footprint(head, blob) => actor.view.footprints.set(head, blob),
                 Effect::State(agent, oid) => {
                     if let Some(record) = actor.view.agents.get_mut(&agent) {
                         record.state = Some(oid);

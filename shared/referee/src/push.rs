@@ -67,6 +67,8 @@ pub(crate) struct Command {
     pub ask: Ask,
     /// What was learned of the new value; refs that take any object have none.
     pub study: Option<Study>,
+    /// The footprint as it is published, where an item may open.
+    pub document: Option<Arc<str>>,
     /// What the ref holds as judging begins.
     pub found: Option<Oid>,
     /// Where the repository's history will end too once a ref names the new value: the pusher's clone is shallow.
@@ -183,7 +185,8 @@ pub(crate) fn expand(
                     (Some(name), ask)
                 }
             };
-            Command { sent, name, old, new, ask, study: None, found: None, roots: BTreeSet::new() }
+            let (study, document, found, roots) = (None, None, None, BTreeSet::new());
+            Command { sent, name, old, new, ask, study, document, found, roots }
         })
         .collect();
     agree(&mut commands, ground.symrefs);
@@ -275,7 +278,9 @@ fn ask(name: &RefName, new: Option<Oid>, mainline: Option<&RefName>, ground: &Gr
         Address::Head => Ask::Head,
         Address::Tag => Ask::Tag,
         Address::Other => Ask::Other,
-        Address::Current | Address::AgentState(_) => Ask::Broken(Refusal::RefereeOnly),
+        Address::Current | Address::AgentState(_) | Address::Footprint(_) => {
+            Ask::Broken(Refusal::RefereeOnly)
+        }
         Address::Change(oid) => Ask::Change(oid),
         Address::Wip(agent, item) => Ask::Wip(agent, item),
         Address::Claim(key) => match new.map(ground.read_claim).transpose() {

@@ -13,6 +13,7 @@ use zit_model::settings::{Policy, Settings};
 use zit_model::{AgentId, Instant, ItemId, Oid, Principal, RefName, Resource};
 
 use crate::claims::Claims;
+use crate::published::Published;
 use crate::verdict::{Hold, Holder};
 
 /// Everything that judging looks at.
@@ -32,6 +33,8 @@ pub(crate) struct View {
     pub agents: BTreeMap<AgentId, AgentRecord>,
     /// Work that has not landed, by the ref that carries it.
     pub items: BTreeMap<RefName, OpenItem>,
+    /// The footprints that refs publish, by the head that each is of.
+    pub footprints: Published,
     /// The epoch of the next claim.
     pub next_epoch: u64,
 }

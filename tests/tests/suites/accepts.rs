@@ -66,6 +66,29 @@ fn land_all(n_clients: usize) {
 }
 
 #[test]
+fn a_repository_that_goes_by_names_refuses_what_resolving_takes() {
+    for (settings, lands) in [("", true), ("[accept]\njudge = \"names\"\n", false)] {
+        let world = World::new();
+        let one = "pub fn parse() -> u32 {\n    1\n}\n";
+        let files = [("src/config.rs", one), ("zit.toml", settings)];
+        let _bare = server::seeded(&world, "repo.git", &files);
+        let server = Server::start(&world);
+        let [first, second] =
+            ["a1", "a2"].map(|agent| world.git().clone_of(&server.seat(agent, "repo.git"), agent));
+        first.commit("Widen", &[("src/config.rs", &one.replace("parse()", "parse(x: u32)"))]);
+        // Another `parse` is meant.
+        let user = "use date::parse;\n\npub fn age() -> u32 {\n    parse()\n}\n";
+        second.commit("Use", &[("src/age.rs", user)]);
+        first.ok(["push", "--quiet", "origin", "HEAD:refs/for/main"]);
+        let run = second.run(["push", "origin", "HEAD:refs/for/main"]);
+        assert_eq!(run.is_ok(), lands, "with {settings:?}: {run}");
+        if !lands {
+            let _ = run.says("stale: src/config.rs#parse was written by");
+        }
+    }
+}
+
+#[test]
 fn a_change_to_what_another_landed_is_refused_as_stale_and_stays_recorded() {
     let world = World::new();
     let files = [("src/config.rs", "pub fn parse() -> u32 {\n    1\n}\n")];

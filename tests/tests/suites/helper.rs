@@ -21,7 +21,7 @@ fn table() -> Table {
 }
 
 /// A search path on which git finds `git-remote-zit` and `git-zit`.
-fn path_with_helper() -> String {
+pub(crate) fn path_with_helper() -> String {
     let helper = process::product("git-remote-zit");
     let folder = helper.parent().expect("a program is in a folder");
     let rest = process::search_path();

@@ -27,6 +27,7 @@ mod maintenance;
 mod namespaces;
 mod open_ends;
 mod proc_receive;
+mod published;
 mod reads;
 mod receiving;
 mod refs;

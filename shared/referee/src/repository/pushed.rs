@@ -34,6 +34,7 @@ use crate::hooks::Errand;
 use crate::namespaced::Placed;
 use crate::open;
 use crate::proc_receive::Handled;
+use crate::published;
 use crate::push::{Ask, Ground, Push, expand};
 use crate::race::{self, Turn};
 use crate::signed::{self, Signed};
@@ -377,6 +378,10 @@ impl Repository {
             );
             if let Some(new) = command.new.filter(|_| studied) {
                 command.study = self.footprinter.study(&objects, brief.current, new)?;
+                // Made here, beside the actor; whether it is published is decided there.
+                let opens = !push.options.dry_run && command.may_open();
+                let study = command.study.as_ref().filter(|study| opens && !study.merged);
+                command.document = study.map(|study| published::json(&study.footprint).into());
             }
         }
         Ok(())
