@@ -21,14 +21,13 @@ def work(folder, url, name, rounds):
 
     for n in range(1, int(rounds) + 1):
         commit(folder, name, n)
-        options = [f"zit.intent=Say hello from {name}"] if n == 1 else []
-        push(f"refs/heads/main:refs/heads/{name}", options)
+        push(f"refs/heads/main:refs/heads/{name}")
         porcelain.fetch(folder, "origin", errstream=io.BytesIO())
     push(f"refs/heads/main:refs/heads/{name}-gone")
     push(f":refs/heads/{name}-gone")
     porcelain.tag_create(folder, name)
-    push(f"refs/tags/{name}:refs/tags/{name}")
     push("refs/heads/main:refs/for/main")
+    push(f"refs/tags/{name}:refs/tags/{name}", [f"zit.claim={name}/claimed.txt"])
 
 
 def commit(folder, name, n):

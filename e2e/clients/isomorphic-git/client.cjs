@@ -23,9 +23,9 @@ async function work(dir, url, name, rounds) {
   }
   await push("main", `refs/heads/${name}-gone`);
   await push("main", `refs/heads/${name}-gone`, { delete: true });
+  await push("main", "refs/for/main");
   await git.tag({ fs, dir, ref: name });
   await push(`refs/tags/${name}`, `refs/tags/${name}`);
-  await push("main", "refs/for/main");
 }
 
 async function commit(dir, name, n) {

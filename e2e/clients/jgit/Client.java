@@ -44,14 +44,14 @@ public final class Client {
   private void work(String name, int rounds) throws Exception {
     for (int n = 1; n <= rounds; n++) {
       commit(name, n);
-      push("HEAD:refs/heads/" + name, n == 1 ? List.of("zit.intent=Say hello from " + name) : List.of());
+      push("HEAD:refs/heads/" + name, List.of());
       git.fetch().call();
     }
     push("HEAD:refs/heads/" + name + "-gone", List.of());
     push(":refs/heads/" + name + "-gone", List.of());
     git.tag().setName(name).setAnnotated(false).call();
-    push("refs/tags/" + name, List.of());
     push("HEAD:refs/for/main", List.of());
+    push("refs/tags/" + name, List.of("zit.claim=" + name + "/claimed.txt"));
   }
 
   private void commit(String name, int n) throws IOException, GitAPIException {

@@ -23,14 +23,13 @@ def work(folder, url, name, rounds):
 
     for n in range(1, int(rounds) + 1):
         commit(repo, name, n)
-        options = [f"zit.intent=Say hello from {name}"] if n == 1 else []
-        push(f"+refs/heads/main:refs/heads/{name}", options)
+        push(f"+refs/heads/main:refs/heads/{name}")
         origin.fetch()
     push(f"refs/heads/main:refs/heads/{name}-gone")
     push(f":refs/heads/{name}-gone")
     repo.references.create(f"refs/tags/{name}", repo.head.target)
-    push(f"refs/tags/{name}")
     push("refs/heads/main:refs/for/main")
+    push(f"refs/tags/{name}", [f"zit.claim={name}/claimed.txt"])
 
 
 def commit(repo, name, n):

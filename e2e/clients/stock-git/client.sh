@@ -18,19 +18,19 @@ work() {
     echo "$n" >"$name/$n.txt"
     "$git" add "$name"
     "$git" commit --quiet -m "$name $n"
-    if [ "$n" = 1 ] && knows_options; then
-      "$git" push --quiet -o "zit.intent=Say hello from $name" origin "HEAD:refs/heads/$name"
-    else
-      "$git" push --quiet origin "HEAD:refs/heads/$name"
-    fi
+    "$git" push --quiet origin "HEAD:refs/heads/$name"
     "$git" fetch --quiet origin
     n=$((n + 1))
   done
   "$git" push --quiet origin "HEAD:refs/heads/$name-gone"
   "$git" push --quiet origin ":refs/heads/$name-gone"
   "$git" tag "$name"
-  "$git" push --quiet origin "refs/tags/$name"
   "$git" push --quiet origin HEAD:refs/for/main
+  if knows_options; then
+    "$git" push --quiet -o "zit.claim=$name/claimed.txt" origin "refs/tags/$name"
+  else
+    "$git" push --quiet origin "refs/tags/$name"
+  fi
 }
 
 # Whether this git can send push options. Asked for its usage, git exits with 129.

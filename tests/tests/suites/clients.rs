@@ -86,10 +86,10 @@ impl Client {
             let file = bare.ok(["show".to_owned(), format!("refs/heads/main:{name}/{n}.txt")]);
             assert_eq!(file, n.to_string(), "{name}: its work has landed");
         }
-        let state =
-            bare.ok(["show".to_owned(), format!("refs/zit/agents/{name}/state:state.json")]);
-        let told = state.contains(&format!("Say hello from {name}"));
-        assert_eq!(told, self.sends_options, "{name}: its push option arrived: {state}");
+        let claims = bare.ok(["for-each-ref", "--format=%(refname):claim.json", "refs/zit/claims"]);
+        let resource = format!("\"{name}/claimed.txt\"");
+        let told = claims.lines().any(|claim| bare.ok(["show", claim]).contains(&resource));
+        assert_eq!(told, self.sends_options, "{name}: its push option arrived: {claims}");
     }
 
     #[track_caller]

@@ -125,7 +125,7 @@ fn a_claim_without_a_seat_is_refused_with_the_command_to_type() {
         .fails(["push", "origin", "origin/main:refs/zit/claim/src/config.rs"])
         .says("rejected");
     assert!(
-        run.printed_commands().iter().any(|line| line.contains("zit.agent") || line.contains("/@")),
+        run.printed_commands().iter().any(|line| line.contains("Zit-Agent") || line.contains("/@")),
         "{run}"
     );
 }

@@ -226,7 +226,8 @@ fn jgit_keeps_its_side_open_and_gets_its_reports_through_sshd() {
     for n in ["1", "2"] {
         assert_eq!(table.bare.ok(["show", &format!("main:jgit/{n}.txt")]), n);
     }
-    let state = table.bare.ok(["show", "refs/zit/agents/jgit/state:state.json"]);
-    assert!(state.contains("Say hello from jgit"), "{state}");
+    let claims =
+        table.bare.ok(["for-each-ref", "--format=%(refname):claim.json", "refs/zit/claims"]);
+    assert!(table.bare.ok(["show", &claims]).contains("\"jgit/claimed.txt\""), "{claims}");
     table.bare.ok(["fsck", "--strict"]);
 }
