@@ -12,11 +12,12 @@ use crate::{
     mention::Mentions,
     module::modules_of,
     parse::{self, parse},
+    parsed::Parsed,
     plan::{Plan, Role},
     reference::{Imports, Reach, Reference, Resolver, Symbol},
     shape::{self, Break, Effect, Form, Shape, Subject, Uses, Why},
     unit::{Unit, Units, assemble},
-    walk::walk,
+    walk::{Keep, walk},
 };
 
 /// The largest version taken apart, in bytes. Source: `spec/footprints.md`.
@@ -64,11 +65,40 @@ impl Carved {
     /// Takes one version apart; `None` where a language names the units of two versions by looking at both.
     #[must_use]
     pub fn new(language: Language, side: Side<'_>) -> Option<Self> {
-        match lang::analysis(language) {
-            Analysis::Prose(_) => None,
-            Analysis::Code(grammar) => Some(Self::by(|source| code_units(grammar, source), side)),
-            Analysis::Data(units) => Some(Self::by(|source| data_units(units, source), side)),
-        }
+        Self::carve(language, side, None, Keep::Nothing).map(|(carved, _)| carved)
+    }
+
+    /// As [`Self::new`], faster if `before` is another version of the same file in the same language; also answers what
+    /// the next version is taken apart from. That is none for what is not told apart by a syntax tree.
+    #[must_use]
+    pub fn after(
+        language: Language,
+        side: Side<'_>,
+        before: Option<&Parsed>,
+    ) -> Option<(Self, Option<Parsed>)> {
+        Self::carve(language, side, before, Keep::Records)
+    }
+
+    fn carve(
+        language: Language,
+        side: Side<'_>,
+        before: Option<&Parsed>,
+        keep: Keep,
+    ) -> Option<(Self, Option<Parsed>)> {
+        let mut parsed = None;
+        let carved = match lang::analysis(language) {
+            Analysis::Prose(_) => return None,
+            Analysis::Code(grammar) => Self::by(
+                |source| {
+                    let (units, imports, fresh) = code_units(grammar, source, before, keep)?;
+                    parsed = Some(fresh);
+                    Ok((units, imports))
+                },
+                side,
+            ),
+            Analysis::Data(units) => Self::by(|source| data_units(units, source), side),
+        };
+        Some((carved, parsed.filter(|_| keep == Keep::Records)))
     }
 
     /// How many units it has.
@@ -184,9 +214,13 @@ pub fn compare(path: &Resource, old: Option<Side<'_>>, new: Option<Side<'_>>) ->
     let language = Language::of_path(path.path());
     match language.map(lang::analysis) {
         Some(Analysis::Code(_) | Analysis::Data(_)) => {
-            let carved = |side| language.and_then(|language| Carved::new(language, side));
-            let (old, new) = (old.and_then(carved), new.and_then(carved));
-            compare_carved(path, old.as_ref(), new.as_ref())
+            let keep = if new.is_some() { Keep::Records } else { Keep::Nothing };
+            let carved = |side: Option<Side<'_>>, before: Option<&Parsed>, keep| {
+                Carved::carve(language?, side?, before, keep)
+            };
+            let (old, parsed) = carved(old, None, keep).unzip();
+            let new = carved(new, parsed.flatten().as_ref(), Keep::Nothing);
+            compare_carved(path, old.as_ref(), new.map(|(new, _)| new).as_ref())
         }
         Some(Analysis::Prose(units)) => compare_texts(path, old, new, Some(units)),
         None => compare_texts(path, old, new, None),
@@ -415,12 +449,22 @@ fn data_units(
     Ok((units(source)?, Imports::default()))
 }
 
-fn code_units(grammar: &lang::Grammar, source: &str) -> Result<(Units, Imports), Fallback> {
-    let tree = parse(grammar, source)?;
+fn code_units(
+    grammar: &lang::Grammar,
+    source: &str,
+    before: Option<&Parsed>,
+    keep: Keep,
+) -> Result<(Units, Imports, Parsed), Fallback> {
+    // What cannot be taken apart says so because of all its text, not because of what differs.
+    let edited = before.and_then(|before| before.edited(source));
+    let again = edited.and_then(|edited| parse(grammar, source, Some(&edited)).ok());
+    let tree = again.map_or_else(|| parse(grammar, source, None), Ok)?;
     let mut plan = Plan::new(source);
     (grammar.carve)(&mut plan, tree.root_node());
-    let plan = walk(grammar, &tree, plan);
-    Ok((assemble(plan.fragments, grammar.order), plan.imports))
+    let known = before.map(|before| &before.records);
+    let (plan, records) = walk(grammar, &tree, plan, known, keep);
+    let units = assemble(plan.fragments, grammar.order);
+    Ok((units, plan.imports, Parsed { source: source.into(), tree, records }))
 }
 
 /// Two versions of one file.

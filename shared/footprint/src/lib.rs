@@ -3,7 +3,8 @@
 //! Use: [`compare`] each changed path, gather the answers with [`Footprint::from_files`], and ask
 //! [`conflicts`] whether two footprints meet. [`document`] turns a footprint into JSON's shapes.
 //!
-//! [`Carved`] is one version taken apart, for those who meet it again; [`compare_carved`] compares two.
+//! [`Carved`] is one version taken apart, for those who meet it again; [`compare_carved`] compares two. [`Parsed`] makes it
+//! cheap to take the next version of the file apart.
 //!
 //! The stages of [`compare`], in order:
 //!
@@ -23,12 +24,14 @@ mod apart;
 mod compare;
 mod conflict;
 pub mod document;
+mod edit;
 mod footprint;
 mod hash;
 mod lang;
 mod mention;
 mod module;
 mod parse;
+mod parsed;
 mod plan;
 mod reference;
 mod shape;
@@ -48,6 +51,7 @@ pub use footprint::{Fallback, FileFootprint, Footprint, Write, WriteKind};
 pub use hash::UnitHash;
 pub use lang::Language;
 pub use module::{Layout, Module};
+pub use parsed::Parsed;
 pub use reference::{Place, Reach, Reference, Symbol};
 pub use shape::{Break, Effect, Form, Subject, Uses, Why};
 

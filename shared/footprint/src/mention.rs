@@ -3,6 +3,8 @@
 //! While a file is walked a [`Mention`] borrows from its text. [`Mentions`] are those of one unit, in one piece of memory
 //! that outlives the text; [`Mentions::beyond`] answers what one version says more often than another.
 
+use std::sync::Arc;
+
 use crate::shape::Uses;
 
 /// Stands for a value whose type is not known.
@@ -61,7 +63,7 @@ fn names(path: &str) -> Vec<Box<str>> {
 
 /// The mentions of one unit, sorted, as often as they occur.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mentions(Box<str>);
+pub(crate) struct Mentions(Arc<str>);
 
 impl Mentions {
     /// Packs mentions.

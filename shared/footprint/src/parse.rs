@@ -26,28 +26,28 @@ const SMALL: usize = 32 * 1024;
 /// of about 100 bytes a level, and there are fewer levels than bytes.
 const STACK_PER_BYTE: usize = 256;
 
-/// Parses `source`.
+/// Parses `source`, and of an `old` tree that was told of the edits only what they touch.
 ///
 /// # Errors
 /// [`Fallback::TooComplex`] over budget, [`Fallback::DoesNotParse`] when the tree has errors.
-pub(crate) fn parse(grammar: &Grammar, source: &str) -> Result<Tree, Fallback> {
+pub(crate) fn parse(grammar: &Grammar, source: &str, old: Option<&Tree>) -> Result<Tree, Fallback> {
     if nesting(source) > MAX_NESTING {
         return Err(Fallback::TooComplex);
     }
     if source.len() <= SMALL {
-        return parse_here(grammar, source);
+        return parse_here(grammar, source, old);
     }
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .stack_size(source.len() * STACK_PER_BYTE + 1024 * 1024)
-            .spawn_scoped(scope, || parse_here(grammar, source))
+            .spawn_scoped(scope, || parse_here(grammar, source, old))
             .ok()
             .and_then(|thread| thread.join().ok())
             .unwrap_or(Err(Fallback::TooComplex))
     })
 }
 
-fn parse_here(grammar: &Grammar, source: &str) -> Result<Tree, Fallback> {
+fn parse_here(grammar: &Grammar, source: &str, old: Option<&Tree>) -> Result<Tree, Fallback> {
     let mut parser = Parser::new();
     parser.set_language(&grammar.language).map_err(|_| Fallback::NoGrammar)?;
     let mut left = REPORTS_AT_LEAST + source.len() / BYTES_PER_REPORT;
@@ -64,7 +64,7 @@ fn parse_here(grammar: &Grammar, source: &str) -> Result<Tree, Fallback> {
     let bytes = source.as_bytes();
     let tree = parser.parse_with_options(
         &mut |at, _| bytes.get(at..).unwrap_or_default(),
-        None,
+        old,
         Some(ParseOptions::new().progress_callback(&mut watch)),
     );
     let tree = tree.ok_or(stopped_by)?;

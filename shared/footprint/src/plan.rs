@@ -22,6 +22,9 @@ pub(crate) const MODULE: usize = 0;
 /// Longest unit name kept, in bytes; longer ones are cut. Source: ours; a resource has at most 4,096 bytes.
 const MAX_NAME: usize = 512;
 
+/// In how many rows at the head of a file a comment may be its licence.
+pub(crate) const LICENCE_ROWS: usize = 3;
+
 /// What a node is to the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
@@ -65,6 +68,8 @@ pub(crate) struct Plan<'s> {
     pub tags: HashMap<usize, Tag, foldhash::fast::RandomState>,
     /// What the file's imports bind.
     pub imports: Imports,
+    /// How often the imports were added to.
+    pub n_noted: usize,
 }
 
 /// A unit about to be planned.
@@ -111,7 +116,14 @@ impl<'s> Plan<'s> {
             fragments: vec![module],
             tags: HashMap::default(),
             imports: Imports::default(),
+            n_noted: 0,
         }
+    }
+
+    /// The imports, to add to them.
+    pub(crate) fn imports_mut(&mut self) -> &mut Imports {
+        self.n_noted += 1;
+        &mut self.imports
     }
 
     /// The text of a node.
@@ -286,7 +298,7 @@ impl<'s> Plan<'s> {
     /// Whether a node is the comment that a file's licence opens with; it belongs to no item.
     fn is_licence(&self, node: Node<'_>) -> bool {
         let text = self.text(node);
-        node.start_position().row < 3
+        node.start_position().row < LICENCE_ROWS
             && ["Copyright", "copyright", "SPDX-", "Licensed under"]
                 .iter()
                 .any(|w| text.contains(w))

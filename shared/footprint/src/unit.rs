@@ -54,6 +54,8 @@ pub(crate) struct Fragment<'s> {
     pub signature: String,
     /// What it mentions and does not bind, once for each time.
     pub mentions: Vec<Mention<'s>>,
+    /// What it mentions besides, as an earlier version said it.
+    pub known: Option<&'s Mentions>,
 }
 
 impl Fragment<'_> {
@@ -75,6 +77,7 @@ impl Fragment<'_> {
             docs: Vec::new(),
             signature: String::new(),
             mentions: Vec::new(),
+            known: None,
         }
     }
 
@@ -217,6 +220,21 @@ fn merge(mut group: Vec<Fragment<'_>>, order: Order) -> Unit {
         code,
         body,
         signature: signature.chars().take(MAX_SIGNATURE).collect(),
-        mentions: Mentions::of(group.into_iter().flat_map(|fragment| fragment.mentions).collect()),
+        mentions: mentions(group),
     }
+}
+
+/// What all fragments mention.
+fn mentions(group: Vec<Fragment<'_>>) -> Mentions {
+    if let [Fragment { mentions, known: Some(known), .. }] = group.as_slice()
+        && mentions.is_empty()
+    {
+        return (*known).clone();
+    }
+    let mut all = Vec::new();
+    for mut fragment in group {
+        all.append(&mut fragment.mentions);
+        all.extend(fragment.known.into_iter().flat_map(Mentions::iter));
+    }
+    Mentions::of(all)
 }

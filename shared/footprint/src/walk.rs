@@ -3,6 +3,8 @@
 //!
 //! Follows a [`Plan`]; never decides what a unit is. Iterative: the depth of a tree costs heap, not stack.
 
+mod record;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tree_sitter::{Node, Tree, TreeCursor};
@@ -11,9 +13,11 @@ use crate::{
     footprint::MAX_SIGNATURE,
     lang::{Binds, Grammar, Link, Trait},
     mention::{Mention, OWN, VALUE},
+    parsed::Records,
     plan::{MODULE, Plan, Tag, one_line},
     shape::Uses,
 };
+use record::Recorder;
 
 /// Tokens that stand for the start and end of a block, and for the end of a statement.
 const BLOCK_START: &str = "\u{1}";
@@ -21,10 +25,19 @@ const BLOCK_END: &str = "\u{2}";
 const STATEMENT_END: &str = "\u{3}";
 
 /// Gives every token of `tree` to its fragment, and every name that is not bound.
-pub(crate) fn walk<'s>(grammar: &Grammar, tree: &Tree, plan: Plan<'s>) -> Plan<'s> {
+///
+/// Units whose nodes are in `known` are taken from there. Units are recorded if `keep` says so.
+pub(crate) fn walk<'s>(
+    grammar: &Grammar,
+    tree: &Tree,
+    plan: Plan<'s>,
+    known: Option<&'s Records>,
+    keep: Keep,
+) -> (Plan<'s>, Records) {
     let mut walk = Walk {
         grammar,
         plan,
+        recorder: Recorder { known, keep, open: None, records: Records::default() },
         frames: Vec::new(),
         scopes: Scopes::default(),
         last_end: 0,
@@ -44,10 +57,19 @@ pub(crate) fn walk<'s>(grammar: &Grammar, tree: &Tree, plan: Plan<'s>) -> Plan<'
                 break;
             }
             if !cursor.goto_parent() {
-                return walk.plan;
+                return (walk.plan, walk.recorder.records);
             }
         }
     }
+}
+
+/// Whether units are recorded for a next version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// They are.
+    Records,
+    /// They are not.
+    Nothing,
 }
 
 /// Which of a fragment's token lists a token joins.
@@ -87,11 +109,14 @@ struct Frame<'t> {
     alternatives: Option<usize>,
     /// How many bindings there were, where the node is a scope.
     scope: Option<usize>,
+    /// Whether a fragment starts here.
+    starts: bool,
 }
 
 struct Walk<'g, 's, 't> {
     grammar: &'g Grammar,
     plan: Plan<'s>,
+    recorder: Recorder<'s>,
     frames: Vec<Frame<'t>>,
     scopes: Scopes<'s>,
     /// Where the last token ended, in bytes.
@@ -106,12 +131,17 @@ struct Walk<'g, 's, 't> {
     signature_end: HashMap<usize, usize, foldhash::fast::RandomState>,
 }
 
-impl<'t> Walk<'_, '_, 't> {
+impl<'s, 't> Walk<'_, 's, 't> {
     /// Enters a node; answers whether its children are to be visited.
     fn enter(&mut self, cursor: &TreeCursor<'t>) -> bool {
         let node = cursor.node();
         let field = cursor.field_id().map_or(0, std::num::NonZero::get);
-        let frame = self.frame(node, field);
+        let mut frame = self.frame(node, field);
+        if frame.starts && self.starts_known(&frame) {
+            (frame.traits, frame.scope, frame.alternatives) = (Trait::NONE, None, None);
+            self.frames.push(frame);
+            return false;
+        }
         let (fragment, list, traits) = (frame.fragment, frame.list, frame.traits);
         if traits.is(Trait::IMPORT) {
             (self.grammar.note)(&mut self.plan, node);
@@ -147,6 +177,7 @@ impl<'t> Walk<'_, '_, 't> {
                 exhaustive: false,
                 alternatives: None,
                 scope: None,
+                starts: false,
             };
         };
         let depth = self.frames.len();
@@ -166,13 +197,15 @@ impl<'t> Walk<'_, '_, 't> {
                 list = List::Body;
             }
         }
-        match self.plan.tags.get(&node.id()) {
+        let tag = self.plan.tags.get(&node.id());
+        match tag {
             Some(Tag::Unit(index)) => (fragment, list) = (*index, List::Interface),
             Some(Tag::Docs(index)) => (fragment, list) = (*index, List::Docs),
             Some(Tag::Glue) => list = List::None,
             Some(Tag::Name) => names = Names::Silent,
             None => {}
         }
+        let starts = matches!(tag, Some(Tag::Unit(index)) if *index != MODULE);
         if traits.is(Trait::SILENT) {
             names = Names::Silent;
         } else if traits.is(Trait::MENTIONS) {
@@ -189,7 +222,19 @@ impl<'t> Walk<'_, '_, 't> {
         };
         let mentioned = || self.plan.fragments.get(fragment).map(|f| f.mentions.len());
         let alternatives = mentioned().filter(|_| traits.is(Trait::ALTERNATIVES));
-        Frame { node, field, traits, fragment, list, names, uses, exhaustive, alternatives, scope }
+        Frame {
+            node,
+            field,
+            traits,
+            fragment,
+            list,
+            names,
+            uses,
+            exhaustive,
+            alternatives,
+            scope,
+            starts,
+        }
     }
 
     fn leave(&mut self) {
@@ -207,6 +252,9 @@ impl<'t> Walk<'_, '_, 't> {
             self.tell_apart_once(frame.fragment, start);
         }
         self.scopes.end_node(self.frames.len());
+        if frame.starts {
+            self.record(&frame);
+        }
     }
 
     /// Of what one list of alternatives tells apart, leaves one mention that says so: an arm more is no new use.
@@ -231,8 +279,7 @@ impl<'t> Walk<'_, '_, 't> {
             return;
         }
         // A grammar may leave text without a node; it counts all the same.
-        let gap = self.plan.source.get(self.last_end..node.start_byte()).unwrap_or_default().trim();
-        if !gap.is_empty() && !gap.bytes().all(|byte| matches!(byte, b';' | b'\\')) {
+        if let Some(gap) = self.gap(node.start_byte()) {
             self.push(fragment, list, gap);
         }
         self.last_end = self.last_end.max(node.end_byte());
@@ -247,6 +294,13 @@ impl<'t> Walk<'_, '_, 't> {
         }
         self.name(traits, names, fragment, text);
         self.after_dot = text == ".";
+    }
+
+    /// Text that counts and has no node, from the last token on.
+    fn gap(&self, end: usize) -> Option<&'s str> {
+        let gap = self.plan.source.get(self.last_end..end).unwrap_or_default().trim();
+        let counts = !gap.bytes().all(|byte| matches!(byte, b';' | b'\\'));
+        counts.then_some(gap)
     }
 
     /// Whether the current node only ends a statement, which the statement's own end says already.
@@ -276,6 +330,7 @@ impl<'t> Walk<'_, '_, 't> {
     }
 
     fn push(&mut self, fragment: usize, list: List, text: &str) {
+        self.recorder.sees(fragment);
         let Some(fragment) = self.plan.fragments.get_mut(fragment) else { return };
         let tokens = match list {
             List::Interface => &mut fragment.interface,
@@ -538,6 +593,26 @@ struct Scopes<'s> {
 impl<'s> Scopes<'s> {
     fn len(&self) -> usize {
         self.log.len()
+    }
+
+    /// How many names wait to be bound.
+    fn n_waiting(&self) -> usize {
+        let waiting = self.waiting.values().map(Vec::len).sum::<usize>();
+        waiting + self.outside.values().map(Vec::len).sum::<usize>()
+    }
+
+    /// Every name that is bound, and the types it has.
+    fn said(&self) -> String {
+        let mut said = String::new();
+        for name in &self.log {
+            said.push_str(name);
+            for ty in self.types.get(name).into_iter().flatten() {
+                said.push('\0');
+                said.push_str(ty.unwrap_or("?"));
+            }
+            said.push('\n');
+        }
+        said
     }
 
     fn knows(&self, name: &str) -> bool {

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use zit_footprint::{
-    Conflict, ConflictKind, FileFootprint, FileKind, Side, Unknown, WriteKind, compare, conflicts,
+    Carved, Conflict, ConflictKind, FileFootprint, FileKind, Footprint, Language, MAX_FILE, Parsed,
+    Side, Unknown, WriteKind, compare, conflicts,
 };
-use zit_footprint::{Footprint, MAX_FILE};
 use zit_model::Resource;
 
 /// One source for each grammar, with most of what it carves.
@@ -32,6 +32,28 @@ const SOURCES: &[(&str, &str)] = &[
     ),
     ("x.md", "intro\n\n# A\ntext\n\n## B\n- c\n\n# A\n```\n# no\n```\n"),
 ];
+
+/// Files of more than a few units.
+const LONGER: &[(&str, &str)] = &[
+    ("x.rs", include_str!("../src/compare.rs")),
+    ("x.py", include_str!("longer.py.txt")),
+    ("x.ts", include_str!("longer.ts.txt")),
+    ("x.go", include_str!("longer.go.txt")),
+];
+
+/// All that is found in each version, with what is known of the one before or without.
+fn taken_apart(path: &str, versions: &[&[u8]], with_earlier: bool) -> Vec<String> {
+    let language = Language::of_path(path).expect("a language");
+    let mut before: Option<Parsed> = None;
+    let apart = versions.iter().map(|bytes| {
+        let side = Side { kind: FileKind::Regular, bytes };
+        let known = before.take().filter(|_| with_earlier);
+        let (carved, parsed) = Carved::after(language, side, known.as_ref()).unzip();
+        before = parsed.flatten();
+        format!("{carved:#?}")
+    });
+    apart.collect()
+}
 
 fn run(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> FileFootprint {
     let side = |bytes| Side { kind: FileKind::Regular, bytes };
@@ -176,6 +198,42 @@ proptest! {
             conflicts(&theirs, &mine, &Unknown::default()).into_iter().map(exchanged).collect();
         back.sort();
         prop_assert_eq!(there, back);
+    }
+
+    #[test]
+    fn what_is_known_of_a_version_makes_no_difference_to_the_next((which, new) in mutated()) {
+        let (path, old) = SOURCES[which];
+        let versions = [old.as_bytes(), &new, old.as_bytes()];
+        prop_assert_eq!(taken_apart(path, &versions, true), taken_apart(path, &versions, false));
+    }
+
+}
+
+proptest! {
+    // The files are long, and each case takes them apart a dozen times.
+    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nor_where_lines_of_a_longer_file_are_moved_taken_out_and_written_twice(
+        which in 0..LONGER.len(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 1_usize..30, 0..4), 1..6),
+    ) {
+        let (path, old) = LONGER[which];
+        let mut lines: Vec<&str> = old.split_inclusive('\n').collect();
+        let mut versions = vec![old.to_owned()];
+        for (at, length, what) in edits {
+            let start = at.index(lines.len());
+            let end = (start + length).min(lines.len());
+            match what {
+                0 => drop(lines.drain(start..end)),
+                1 => lines.splice(start..start, lines[start..end].to_vec()).for_each(drop),
+                2 => lines.rotate_left(start),
+                _ => lines.insert(start, "\n\n\n"),
+            }
+            versions.push(lines.concat());
+        }
+        let versions: Vec<&[u8]> = versions.iter().map(String::as_bytes).collect();
+        prop_assert_eq!(taken_apart(path, &versions, true), taken_apart(path, &versions, false));
     }
 
     #[test]

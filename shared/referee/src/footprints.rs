@@ -1,17 +1,18 @@
 //! Footprints of commits: tree differences taken apart file by file, in parallel, with bounded memories.
 //!
-//! What one version of a file says is kept by its blob, so that the version that many changes start from is parsed once.
+//! What one version of a file says is kept by its blob, so that the version that many changes start from is parsed once;
+//! its syntax tree too, so that of the next version only what differs is parsed.
 //! Runs on the caller's thread and one more a processor; on the actor only when it looks at all refs again. Forgetting
 //! everything loses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::{BStr, BString, ByteSlice};
 use zit_footprint::{
-    Carved, Fallback, FileFootprint, FileKind, Footprint, Language, MAX_FILE, Side, compare,
-    compare_carved, compare_moved, compare_moved_carved,
+    Carved, Fallback, FileFootprint, FileKind, Footprint, Language, MAX_FILE, Parsed, Side,
+    compare, compare_carved, compare_moved, compare_moved_carved,
 };
 use zit_model::resource::Part;
 use zit_model::{AgentId, Oid, Resource, trailers};
@@ -24,6 +25,10 @@ use crate::renames::renames;
 
 /// How many units the kept versions of files have in all. One takes about half a kilobyte.
 const MAX_UNITS: usize = 32 * 1024;
+
+/// How many KiB of syntax trees are kept. A tree takes about twenty times its text; what versions of one file share is
+/// counted for each.
+const MAX_PARSED_KIB: usize = 96 * 1024;
 
 /// How many writes the kept footprints of files have in all. One takes about half a kilobyte.
 const MAX_FILE_WRITES: usize = 64 * 1024;
@@ -49,10 +54,13 @@ const MAX_COMPARED: usize = 5000;
 /// Computes footprints and remembers them.
 pub struct Footprinter {
     versions: Mutex<Recent<VersionKey, Arc<Carved>>>,
+    parsed: Mutex<Recent<VersionKey, Arc<Parsed>>>,
     files: Mutex<Recent<TreeChangeKey, Arc<FileFootprint>>>,
     pairs: Mutex<Recent<CommitPair, Arc<Footprint>>>,
     studies: Mutex<Recent<CommitPair, Study>>,
     pub(crate) landscape: Landscape,
+    /// How many versions of files were taken apart.
+    n_carved: AtomicU64,
 }
 
 /// The base or current, where there is one, and the tip.
@@ -68,10 +76,12 @@ impl Default for Footprinter {
     fn default() -> Self {
         Self {
             versions: Mutex::new(Recent::new(MAX_UNITS)),
+            parsed: Mutex::new(Recent::new(MAX_PARSED_KIB)),
             files: Mutex::new(Recent::new(MAX_FILE_WRITES)),
             pairs: Mutex::new(Recent::new(MAX_PAIR_WRITES)),
             studies: Mutex::new(Recent::new(MAX_STUDY_WRITES)),
             landscape: Landscape::default(),
+            n_carved: AtomicU64::new(0),
         }
     }
 }
@@ -167,6 +177,12 @@ impl Footprinter {
         }))
     }
 
+    /// How many versions of files were taken apart so far, in whole or in part: what was remembered is not counted.
+    #[must_use]
+    pub fn n_carved(&self) -> u64 {
+        self.n_carved.load(Ordering::Relaxed)
+    }
+
     /// One version of a file, taken apart; `None` of a language that does not take versions apart one by one.
     pub(crate) fn version(
         &self,
@@ -180,9 +196,9 @@ impl Footprinter {
         }
         let bytes = read(objects, FileKind::Regular, oid, false)?;
         let side = Side { kind: FileKind::Regular, bytes: &bytes };
-        let Some(carved) = Carved::new(language, side).map(Arc::new) else { return Ok(None) };
-        let weight = carved.n_units();
-        lock(&self.versions).insert(key, Arc::clone(&carved), weight);
+        let Some((carved, parsed)) = Carved::after(language, side, None) else { return Ok(None) };
+        let carved = Arc::new(carved);
+        self.remember((key, Arc::clone(&carved), parsed.map(Arc::new)));
         Ok(Some(carved))
     }
 
@@ -235,10 +251,15 @@ impl Footprinter {
             })
         };
         let TreeChange { old, new, .. } = change.change;
+        // What a version says depends on its language, and so does what is kept of its tree.
+        let known = old.zip(old_language.filter(|_| old_language == new_language));
+        let before = known.and_then(|(entry, language)| {
+            lock(&self.parsed).get(&(language, kind(entry.mode), entry.oid))
+        });
         let old = old.map(|entry| version(entry, old_language)).transpose()?;
         let new = new.map(|entry| version(entry, new_language)).transpose()?;
         let key = (!whole).then(|| key(change));
-        Ok(File { key, path, from, languages: (old_language, new_language), old, new })
+        Ok(File { key, path, from, languages: (old_language, new_language), old, new, before })
     }
 
     /// Compares files, and remembers what was found.
@@ -255,11 +276,18 @@ impl Footprinter {
                 let weight = footprint.writes.len();
                 lock(&self.files).insert(key, footprint.clone(), weight);
             }
-            for (key, carved) in compared.carved {
-                let weight = carved.n_units();
-                lock(&self.versions).insert(key, carved, weight);
-            }
+            compared.carved.into_iter().for_each(|fresh| self.remember(fresh));
             files.push(footprint);
+        }
+    }
+
+    fn remember(&self, (key, carved, parsed): Fresh) {
+        self.n_carved.fetch_add(1, Ordering::Relaxed);
+        let weight = carved.n_units();
+        lock(&self.versions).insert(key, carved, weight);
+        if let Some(parsed) = parsed {
+            let weight = parsed.n_bytes() / 1024;
+            lock(&self.parsed).insert(key, parsed, weight);
         }
     }
 }
@@ -286,6 +314,8 @@ struct File {
     languages: (Option<Language>, Option<Language>),
     old: Option<Version>,
     new: Option<Version>,
+    /// The old version's syntax tree, if it is remembered.
+    before: Option<Arc<Parsed>>,
 }
 
 enum Version {
@@ -297,8 +327,11 @@ enum Version {
 struct Compared {
     footprint: FileFootprint,
     /// The versions that were not known before.
-    carved: Vec<(VersionKey, Arc<Carved>)>,
+    carved: Vec<Fresh>,
 }
+
+/// A version that was taken apart.
+type Fresh = (VersionKey, Arc<Carved>, Option<Arc<Parsed>>);
 
 impl File {
     fn n_bytes(&self) -> usize {
@@ -319,9 +352,15 @@ impl File {
     /// Compares versions taken apart one by one; `None` where they are not.
     fn compare_carved(&self) -> Option<Compared> {
         let (old_language, new_language) = (self.languages.0?, self.languages.1?);
-        let mut fresh = Vec::new();
+        let mut fresh: Vec<Fresh> = Vec::new();
+        let mut before = self.before.clone();
         let mut carve = |version: &Option<Version>, language| match version {
-            Some(version) => version.carve(language, &mut fresh).map(Some),
+            Some(version) => {
+                let carved = version.carve(language, before.as_deref(), &mut fresh)?;
+                let parsed = fresh.last().and_then(|fresh| fresh.2.clone());
+                before = before.take().or(parsed).filter(|_| old_language == new_language);
+                Some(Some(carved))
+            }
             None => Some(None),
         };
         let (old, new) = (carve(&self.old, old_language)?, carve(&self.new, new_language)?);
@@ -353,13 +392,16 @@ impl Version {
     fn carve(
         &self,
         language: Language,
-        fresh: &mut Vec<(VersionKey, Arc<Carved>)>,
+        before: Option<&Parsed>,
+        fresh: &mut Vec<Fresh>,
     ) -> Option<Arc<Carved>> {
         match self {
             Self::Known(known) => Some(Arc::clone(known)),
             Self::Read(kind, oid, bytes) => {
-                let carved = Arc::new(Carved::new(language, Side { kind: *kind, bytes })?);
-                fresh.push(((language, *kind, *oid), Arc::clone(&carved)));
+                let side = Side { kind: *kind, bytes };
+                let (carved, parsed) = Carved::after(language, side, before)?;
+                let (carved, parsed) = (Arc::new(carved), parsed.map(Arc::new));
+                fresh.push(((language, *kind, *oid), Arc::clone(&carved), parsed));
                 Some(carved)
             }
         }
@@ -491,22 +533,39 @@ mod tests {
         }
     }
 
+    /// Makes commits, each of some files.
+    struct Bench {
+        _folder: tempfile::TempDir,
+        quarantine: zit_store::Quarantine,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("r.git");
+            Store::init(&path).unwrap();
+            let quarantine = Store::open(&path, Access::Referee).unwrap().quarantine().unwrap();
+            Self { _folder: folder, quarantine }
+        }
+
+        fn commit(&mut self, files: &[(&str, &str)], parents: &[Oid], subject: &str) -> Oid {
+            let time = UnixSeconds(1_700_000_000);
+            let by = Signature { name: "A".into(), email: "a@x".into(), time, offset_minutes: 0 };
+            let files: Vec<_> = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
+            let tree = self.quarantine.write_tree(&files).unwrap();
+            self.quarantine.commit_tree(tree, parents, &by, &by, subject).unwrap()
+        }
+    }
+
     #[test]
     fn a_version_that_was_taken_apart_for_one_change_is_known_for_the_next() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("r.git");
-        Store::init(&path).unwrap();
-        let mut quarantine = Store::open(&path, Access::Referee).unwrap().quarantine().unwrap();
-        let time = UnixSeconds(1_700_000_000);
-        let by = Signature { name: "A".into(), email: "a@x".into(), time, offset_minutes: 0 };
-        let mut commit = |text: &str, parents: &[Oid]| {
-            let tree = quarantine.write_tree(&[("a.rs", text.as_bytes())]).unwrap();
-            quarantine.commit_tree(tree, parents, &by, &by, "Step\n").unwrap()
-        };
+        let mut bench = Bench::new();
+        let mut commit =
+            |text: &str, parents: &[Oid]| bench.commit(&[("a.rs", text)], parents, "Step\n");
         let base = commit("fn f() {}\nfn g() {}\n", &[]);
         let one = commit("fn f() { 1 }\nfn g() {}\n", &[base]);
         let two = commit("fn f() {}\nfn g(a: u8) {}\n", &[base]);
-        let objects = quarantine.objects();
+        let objects = bench.quarantine.objects();
         let footprinter = Footprinter::default();
         let of = |of: &Footprinter, tip| of.between(&objects, Some(base), tip).unwrap();
         assert_eq!(of(&footprinter, one).writes.len(), 1);
@@ -515,24 +574,34 @@ mod tests {
         let known = lock(&footprinter.versions).get(&(Language::Rust, FileKind::Regular, blob));
         assert_eq!(known.map(|carved| carved.n_units()), Some(2));
         assert_eq!(of(&footprinter, two), of(&Footprinter::default(), two));
+        assert_eq!(footprinter.n_carved(), 3, "the base once, and each new version");
+    }
+
+    #[test]
+    fn the_same_blobs_in_another_commit_are_not_taken_apart_again() {
+        let mut bench = Bench::new();
+        let base = bench.commit(&[("a.rs", "fn f() {}\n"), ("b.py", "x = 1\n")], &[], "Base\n");
+        let new = [("a.rs", "fn f() { 1 }\n"), ("b.py", "x = 2\n")];
+        let (one, two) =
+            (bench.commit(&new, &[base], "One\n"), bench.commit(&new, &[base], "Two\n"));
+        let objects = bench.quarantine.objects();
+        let footprinter = Footprinter::default();
+        let first = footprinter.between(&objects, Some(base), one).unwrap();
+        assert_eq!(footprinter.n_carved(), 4);
+        assert_eq!(footprinter.between(&objects, Some(base), two).unwrap(), first);
+        assert_eq!(footprinter.n_carved(), 4);
     }
 
     #[test]
     fn a_moved_file_is_compared_with_what_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("r.git");
-        Store::init(&path).unwrap();
-        let mut quarantine = Store::open(&path, Access::Referee).unwrap().quarantine().unwrap();
-        let time = UnixSeconds(1_700_000_000);
-        let by = Signature { name: "A".into(), email: "a@x".into(), time, offset_minutes: 0 };
+        let mut bench = Bench::new();
         let mut commit = |path: &str, text: &str, parents: &[Oid]| {
-            let tree = quarantine.write_tree(&[(path, text.as_bytes())]).unwrap();
-            quarantine.commit_tree(tree, parents, &by, &by, "Step\n").unwrap()
+            bench.commit(&[(path, text)], parents, "Step\n")
         };
         let base = commit("a.rs", "fn f() {}\nfn g() { 1 }\nfn h() {}\n", &[]);
         let moved = commit("b.rs", "fn f() {}\nfn g() { 1 }\nfn h() {}\n", &[base]);
         let altered = commit("b.rs", "fn f() {}\nfn g() { 2 }\nfn h() {}\n", &[base]);
-        let objects = quarantine.objects();
+        let objects = bench.quarantine.objects();
         let footprinter = Footprinter::default();
         let shown = |tip| {
             let footprint = footprinter.between(&objects, Some(base), tip).unwrap();

@@ -74,7 +74,7 @@ pub(super) struct Pieces<'s> {
 impl<'s> Pieces<'s> {
     /// The pieces of a unit; `None` if the file does not parse, or has no such unit, or not in one way only.
     pub(super) fn of(grammar: &Grammar, part: &Part, source: &'s str) -> Option<Self> {
-        let tree = parse(grammar, source).ok()?;
+        let tree = parse(grammar, source, None).ok()?;
         let mut plan = Plan::new(source);
         (grammar.carve)(&mut plan, tree.root_node());
         let all = plan.fragments.iter().enumerate();

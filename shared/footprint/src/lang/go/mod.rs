@@ -296,10 +296,10 @@ fn note(plan: &mut Plan<'_>, spec: Node<'_>) {
     let path = plan.field(spec, "path").unwrap_or_default().trim_matches(['"', '`']);
     let source = Source::Package(path.into());
     match plan.field(spec, "name").or_else(|| package_name(path)) {
-        Some(".") => plan.imports.globs.push(source),
+        Some(".") => plan.imports_mut().globs.push(source),
         Some("_") | None => {}
         Some(name) => {
-            plan.imports.names.insert(name.into(), Import { source, name: None });
+            plan.imports_mut().names.insert(name.into(), Import { source, name: None });
         }
     }
 }

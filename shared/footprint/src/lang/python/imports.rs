@@ -27,23 +27,23 @@ fn import(plan: &mut Plan<'_>, name: Node<'_>) {
     let first = path.split('/').next().unwrap_or_default().to_owned();
     let (local, path) = alias.map_or((first.as_str(), first.as_str()), |alias| (alias, &path));
     let import = Import { source: Source::Package(path.into()), name: None };
-    plan.imports.names.insert(local.into(), import);
-    plan.imports.passed_on.insert(local.into());
+    plan.imports_mut().names.insert(local.into(), import);
+    plan.imports_mut().passed_on.insert(local.into());
 }
 
 fn from(plan: &mut Plan<'_>, node: Node<'_>) {
     let Some(module) = node.child_by_field_name("module_name") else { return };
     let source = source(plan.text(module));
     if named_children(node).any(|child| child.kind() == "wildcard_import") {
-        plan.imports.globs.push(source);
+        plan.imports_mut().globs.push(source);
         return;
     }
     for name in children_by_field(node, "name") {
         let original = plan.field(name, "name").unwrap_or_else(|| plan.text(name));
         let local = plan.field(name, "alias").unwrap_or(original);
         let import = Import { source: source.clone(), name: Some(original.into()) };
-        plan.imports.names.insert(local.into(), import);
-        plan.imports.passed_on.insert(local.into());
+        plan.imports_mut().names.insert(local.into(), import);
+        plan.imports_mut().passed_on.insert(local.into());
     }
 }
 

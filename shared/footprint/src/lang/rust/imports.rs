@@ -31,7 +31,7 @@ fn extern_crate(plan: &mut Plan<'_>, node: Node<'_>) {
     let Some(name) = plan.field(node, "name") else { return };
     let alias = plan.field(node, "alias").unwrap_or(name);
     let import = Import { source: Source::Package(name.into()), name: None };
-    plan.imports.names.insert(alias.into(), import);
+    plan.imports_mut().names.insert(alias.into(), import);
 }
 
 /// The modules within the file that a node is in, outermost first.
@@ -61,7 +61,7 @@ fn use_tree(plan: &mut Plan<'_>, root: Node<'_>, inline: &[&str]) {
         "use_wildcard" => {
             let path = extended(plan, before, node.named_child(0));
             if let Some(source) = source(&path, inline) {
-                plan.imports.globs.push(source);
+                plan.imports_mut().globs.push(source);
             }
         }
         "identifier" | "scoped_identifier" | "self" | "crate" | "super" => {
@@ -95,9 +95,9 @@ fn bind(plan: &mut Plan<'_>, mut path: Vec<&str>, alias: Option<Node<'_>>, inlin
             None => return,
         },
     };
-    plan.imports.names.insert(local.into(), import);
+    plan.imports_mut().names.insert(local.into(), import);
     if inline.is_empty() {
-        plan.imports.passed_on.insert(local.into());
+        plan.imports_mut().passed_on.insert(local.into());
     }
 }
 

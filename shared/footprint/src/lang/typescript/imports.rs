@@ -46,7 +46,7 @@ fn passed_on(plan: &mut Plan<'_>, node: Node<'_>) {
     for clause in named_children(node).filter(|child| child.kind() == "export_clause") {
         for specifier in named_children(clause) {
             let name = plan.field(specifier, "alias").or_else(|| plan.field(specifier, "name"));
-            plan.imports.passed_on.extend(name.map(Into::into));
+            plan.imports_mut().passed_on.extend(name.map(Into::into));
         }
     }
 }
@@ -94,7 +94,7 @@ fn require(plan: &mut Plan<'_>, declarator: Node<'_>) {
 
 fn bind(plan: &mut Plan<'_>, local: &str, source: Source, name: Option<&str>) {
     let import = Import { source, name: name.map(Into::into) };
-    plan.imports.names.insert(local.into(), import);
+    plan.imports_mut().names.insert(local.into(), import);
 }
 
 /// The module that a string names.
