@@ -5,7 +5,9 @@
 //! zit-replay breaks <repository> [--pairs N]                   breaks made from its sources
 //! ```
 //!
-//! Reads a repository; never writes to it.
+//! Moves no ref of the repository; the trees of the merges that it tries stay as loose objects.
+//!
+//! Ends with 0, with 1 if a break was missed, with 2 on an error.
 
 #![allow(clippy::print_stdout, reason = "a report goes to stdout")]
 #![allow(
@@ -62,10 +64,10 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(2),
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            ExitCode::from(2)
         }
     }
 }

@@ -68,7 +68,7 @@ fn a_footprint_is_one_document_on_request() {
     let world = World::new();
     let json = repository(&world).ok(["zit", "footprint", "--json", "base", "user"]);
     let hash = json.split("\"new\":\"").nth(1).unwrap().split('"').next().unwrap();
-    assert_snapshot!(json.replace(hash, "HASH"), @r#"{"format":2,"version":3,"files":[{"path":"src/twice.rs"}],"reads":[],"signatures":[],"writes":[{"resource":"src/twice.rs#(imports)","change":"added","interface":false,"breaking":false,"language":"rust","new":"HASH","newSignature":"use crate::area;","lines":[1,1],"uses":[{"name":"area","written":"crate","kinds":["value","import"],"places":[{"module":"src"}]}]},{"resource":"src/twice.rs#twice","change":"added","interface":false,"breaking":false,"language":"rust","name":"twice","module":"src/twice","new":"69c2ec7f3cd1e9bf5ab68c6e4e85872e","newSignature":"pub fn twice() -> u32","lines":[3,5],"uses":[{"name":"area","kinds":["call"],"places":[{"module":"src"}]}]}],"refs":["area"]}"#);
+    assert_snapshot!(json.replace(hash, "HASH"), @r#"{"format":2,"version":4,"files":[{"path":"src/twice.rs"}],"reads":[],"signatures":[],"writes":[{"resource":"src/twice.rs#(imports)","change":"added","interface":false,"breaking":false,"language":"rust","new":"HASH","newSignature":"use crate::area;","lines":[1,1],"uses":[{"name":"area","written":"crate","kinds":["value","import"],"places":[{"module":"src"}]}]},{"resource":"src/twice.rs#twice","change":"added","interface":false,"breaking":false,"language":"rust","name":"twice","module":"src/twice","new":"69c2ec7f3cd1e9bf5ab68c6e4e85872e","newSignature":"pub fn twice() -> u32","lines":[3,5],"uses":[{"name":"area","kinds":["call"],"places":[{"module":"src"}]}]}],"refs":["area"]}"#);
 }
 
 #[test]

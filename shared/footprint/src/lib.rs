@@ -56,4 +56,4 @@ pub use reference::{Place, Reach, Reference, Symbol};
 pub use shape::{Break, Effect, Form, Subject, Uses, Why};
 
 /// The version of the algorithm; goes up whenever the same bytes could give another footprint.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;

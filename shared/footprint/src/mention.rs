@@ -10,6 +10,10 @@ use crate::shape::Uses;
 /// Stands for a value whose type is not known.
 pub(crate) const VALUE: &str = "\u{1}";
 
+/// The longest path before a name that is followed, in bytes. Source: ours; each name of a path is a mention with all that
+/// stands before it, so without a bound one path takes the square of its length.
+pub(crate) const MAX_PATH: usize = 512;
+
 /// Stands for the type that a method belongs to: `self`, `this`, `Self`.
 pub(crate) const OWN: &str = "\u{2}";
 

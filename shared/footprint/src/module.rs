@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Language;
+use crate::{Language, mention::MAX_PATH};
 
 /// Where the file of a language can be reached.
 ///
@@ -136,6 +136,9 @@ impl Layout {
 
     /// The longest package whose name `name` begins with, and the rest below its folder.
     fn in_package(&self, family: Language, name: &str) -> Option<String> {
+        if name.len() > MAX_PATH {
+            return None;
+        }
         let mut head = name;
         loop {
             if let Some(folder) = self.packages.get(&(family, head.to_owned())) {

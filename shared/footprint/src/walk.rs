@@ -12,12 +12,15 @@ use tree_sitter::{Node, Tree, TreeCursor};
 use crate::{
     footprint::MAX_SIGNATURE,
     lang::{Binds, Grammar, Link, Trait},
-    mention::{Mention, OWN, VALUE},
+    mention::{MAX_PATH, Mention, OWN, VALUE},
     parsed::Records,
     plan::{MODULE, Plan, Tag, one_line},
     shape::Uses,
 };
 use record::Recorder;
+
+/// How much is said of the names bound around a unit, in bytes; where there is more it is walked each time. Source: ours.
+const MAX_SAID: usize = 512;
 
 /// Tokens that stand for the start and end of a block, and for the end of a statement.
 const BLOCK_START: &str = "\u{1}";
@@ -473,6 +476,9 @@ impl<'s, 't> Walk<'_, 's, 't> {
 
     /// What stands before a name, as [`Mention::of`] says it.
     fn before(&self, before: Node<'t>, kind: Before) -> &'s str {
+        if before.byte_range().len() > MAX_PATH {
+            return VALUE;
+        }
         let Some((root, is_root)) = self.root(before) else { return VALUE };
         let text = self.plan.text(root);
         if self.grammar.is_own(text) && (kind == Before::Value || text == "Self") {
@@ -601,18 +607,21 @@ impl<'s> Scopes<'s> {
         waiting + self.outside.values().map(Vec::len).sum::<usize>()
     }
 
-    /// Every name that is bound, and the types it has.
-    fn said(&self) -> String {
+    /// Every name that is bound, and the types it has; `None` where that is more than [`MAX_SAID`] bytes.
+    fn said(&self) -> Option<String> {
         let mut said = String::new();
         for name in &self.log {
             said.push_str(name);
             for ty in self.types.get(name).into_iter().flatten() {
                 said.push('\0');
                 said.push_str(ty.unwrap_or("?"));
+                if said.len() > MAX_SAID {
+                    return None;
+                }
             }
             said.push('\n');
         }
-        said
+        Some(said)
     }
 
     fn knows(&self, name: &str) -> bool {
@@ -667,5 +676,27 @@ impl<'s> Scopes<'s> {
                 types.pop();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_names_around_a_unit_is_bounded() {
+        let mut scopes = Scopes::default();
+        scopes.bind("T", Some("Type"));
+        assert_eq!(scopes.said().as_deref(), Some("T\0Type\n"));
+        let names: Vec<String> = (0..1000).map(|n| format!("T{n}")).collect();
+        for name in &names {
+            scopes.bind(name, None);
+        }
+        assert_eq!(scopes.said(), None);
+        let mut scopes = Scopes::default();
+        for _ in 0..1000 {
+            scopes.bind("T", None);
+        }
+        assert_eq!(scopes.said(), None, "one name many times is as much");
     }
 }

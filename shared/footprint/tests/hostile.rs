@@ -147,3 +147,21 @@ fn a_version_that_did_not_parse_keeps_the_file_whole_when_it_does_again() {
         assert_eq!(run(path, None, broken.as_bytes()).fallback, why, "{path}");
     }
 }
+
+#[test]
+fn a_path_of_any_length_is_told_in_few_bytes() {
+    let path = |by: &str| vec!["a"; 5000].join(by);
+    for (file, text) in [
+        ("x.rs", format!("fn f() {{ {}(); }}\n", path("::"))),
+        ("x.rs", format!("fn f() {{ {}; }}\n", path("."))),
+        ("x.py", format!("def f():\n    {}()\n", path("."))),
+        ("x.ts", format!("function f() {{ {}(); }}\n", path("."))),
+        ("x.go", format!("package x\n\nfunc f() {{ {}() }}\n", path("."))),
+    ] {
+        let footprint = run(file, None, text.as_bytes());
+        for reference in footprint.writes.values().flat_map(|write| &write.references) {
+            let n_bytes = format!("{reference:?}").len();
+            assert!(n_bytes < 8 * 1024, "{file}: {n_bytes} bytes for one reference");
+        }
+    }
+}

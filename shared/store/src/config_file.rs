@@ -1,8 +1,8 @@
 //! The files that make up a repository's own configuration: `config`, `config.worktree` where the repository has it
 //! (`extensions.worktreeConfig`), and whatever both include.
 //!
-//! Nothing of the user's or the system's is read, and no variable of the environment, as by the git programs that the
-//! store starts. The files are read again when one of them changes, appears or goes.
+//! Nothing of the user's or the system's is read, and of the environment only `HOME`, for `~/` in an include, as by the git
+//! programs that the store starts. The files are read again when one of them changes, appears or goes.
 //!
 //! Source: git-config(1), "Includes" and "Conditional includes".
 

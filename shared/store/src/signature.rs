@@ -115,7 +115,7 @@ struct Look<'a> {
     until: Instant,
 }
 
-/// What comes of a look; `None` where the time was up before.
+/// What comes of a look; `None` where the time was up before, or no allowed signers are configured.
 impl Look<'_> {
     fn gpg(&self, program: &BString, args: &[&str]) -> Option<Checked> {
         let mut args: Vec<OsString> = args.iter().map(OsString::from).collect();

@@ -171,10 +171,10 @@ impl<'p, 's> Side<'p, 's> {
         if parameters(self) && parameters(other) {
             return true;
         }
-        let keys = |side: &Self| -> HashSet<(Option<usize>, String)> {
+        let keys = |side: &Self| -> HashSet<(Option<usize>, &'s str)> {
             let added = side.altered.iter().filter(|altered| altered.is_new);
             let listed = added.filter(|altered| altered.piece.among != Among::Steps);
-            listed.map(|altered| (altered.within(), altered.piece.key.clone())).collect()
+            listed.map(|altered| (altered.within(), altered.piece.key)).collect()
         };
         !keys(self).is_disjoint(&keys(other))
     }

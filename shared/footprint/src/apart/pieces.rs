@@ -13,6 +13,9 @@ use crate::{
     unit::Repeat,
 };
 
+/// How much of a piece tells it from others of a list, in bytes. Source: ours; longer ones that begin alike count as one.
+const MAX_KEY: usize = 512;
+
 /// A part of a unit: a statement, an arm, a member, an element.
 #[derive(Debug)]
 pub(super) struct Piece<'s> {
@@ -23,7 +26,7 @@ pub(super) struct Piece<'s> {
     /// Its own tokens, and those of all that it is in.
     pub same: UnitHash,
     /// By which it is told from others of a list.
-    pub key: String,
+    pub key: &'s str,
     /// Names that it mentions; members with a dot before.
     pub reads: Vec<&'s str>,
     /// Names that it binds for what follows.
@@ -41,8 +44,8 @@ pub(super) struct Piece<'s> {
     tokens: Vec<u8>,
 }
 
-impl Piece<'_> {
-    fn new(parent: Option<usize>, among: Among, key: String) -> Self {
+impl<'s> Piece<'s> {
+    fn new(parent: Option<usize>, among: Among, key: &'s str) -> Self {
         Self {
             parent,
             among,
@@ -268,7 +271,8 @@ impl<'t> Reader<'_, '_, 't> {
         let Some((_, _, among)) = row.filter(|_| frame.node.is_named()) else { return };
         let keys = ["name", "key", "pattern", "left", "value"];
         let key = keys.iter().find_map(|name| frame.node.child_by_field_name(name));
-        let key = self.plan.text(key.unwrap_or(frame.node)).to_owned();
+        let key = self.plan.text(key.unwrap_or(frame.node));
+        let key = &key[..key.floor_char_boundary(MAX_KEY)];
         self.pieces.list.push(Piece::new(frame.piece, *among, key));
         frame.piece = Some(self.pieces.list.len() - 1);
         if *among != Among::Parameters {
@@ -280,7 +284,7 @@ impl<'t> Reader<'_, '_, 't> {
     fn hold_place(&mut self, frame: &Frame<'t>) {
         let Some(Tag::Unit(index)) = self.plan.tags.get(&frame.node.id()) else { return };
         let Some(fragment) = self.plan.fragments.get(*index) else { return };
-        let mut place = Piece::new(frame.piece, Among::Steps, String::new());
+        let mut place = Piece::new(frame.piece, Among::Steps, "");
         place.is_place = true;
         place.tokens = format!("{:?}", fragment.part).into_bytes();
         self.pieces.list.push(place);

@@ -84,7 +84,7 @@ impl<'s, 't> Walk<'_, 's, 't> {
         Some(Around {
             place: (frame.node.kind_id(), frame.field),
             row: frame.node.start_position().row.min(LICENCE_ROWS),
-            scopes: self.scopes.said(),
+            scopes: self.scopes.said()?,
             prefix: (fragment.interface.len(), fragment.signature.len()),
         })
     }
